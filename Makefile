@@ -1,0 +1,48 @@
+# Everything a person or a machine does with this checkout. `make` alone lists the targets.
+PYTHON ?= python3
+SEED ?= 0
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Zoo Gym needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "setting up $(VENV) (about a minute, once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	@touch $@
+
+demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; about 10 minutes on 2 cores)
+	@$(BIN)/gym model get qwen2.5-coder-1.5b
+	@$(BIN)/gym train configs/demo.yaml --seed $(SEED) --experiment-name demo-seed-$(SEED)
+
+test: $(READY) ## all tests, with a real model server on loopback
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup
+
+check: $(READY) ## lint, formatting, types, layers, generated docs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/make_docs.py --check
+
+format: $(READY) ## format the code in place
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+docs: $(READY) ## write the generated pages (command line, configuration)
+	@$(BIN)/python scripts/make_docs.py
+
+bench: $(READY) ## benchmarks, each beside its own reference
+	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+clean: ## remove the environment and caches; runs under output/ stay
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

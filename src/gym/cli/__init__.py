@@ -1,0 +1,1 @@
+"""The command `gym`: one file a command, each parses, calls and prints."""

@@ -1,0 +1,66 @@
+"""What every command shares: the console, `--json`, and options made from `RunConfig`."""
+
+import json
+from collections.abc import Callable
+from typing import Any, get_args
+
+import click
+from pydantic import SecretStr
+from rich.console import Console
+
+from gym.config import ALIASES, RunConfig
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Progress and notes go to standard error; standard output carries the result alone."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on standard output, UTF-8 whatever the locale."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace"))
+
+
+def config_options(
+    *only: str, skip: frozenset[str] = frozenset()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Click options for RunConfig's fields (all, or only those named), under every alias, dashed and underscored.
+
+    The decorated function gets them as one mapping `overrides` of the values that were given.
+    """
+    chosen = [name for name in RunConfig.model_fields if (not only or name in only) and name not in skip]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.pass_context
+        def wrapper(ctx: click.Context, /, **arguments: Any) -> Any:
+            given = {name: arguments.pop(name) for name in chosen if arguments.get(name) is not None}
+            rest = {key: value for key, value in arguments.items() if key not in chosen}
+            return function(overrides=given, **rest)
+
+        wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
+        params = list(getattr(function, "__click_params__", []))
+        wrapper.__click_params__ = [_option(name) for name in reversed(chosen)] + params  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
+
+
+def _option(name: str) -> click.Option:
+    field = RunConfig.model_fields[name]
+    spellings = [alias for alias, target in ALIASES.items() if target == name] + [name]
+    flags = list(dict.fromkeys(f"--{text}" for key in spellings for text in (key.replace("_", "-"), key)))
+    kind, metavar = _click_type(field.annotation)
+    default = field.get_default(call_default_factory=True)
+    shown = f" [default: {default}]" if default not in (None, "", {}) else ""
+    return click.Option([*flags, name], type=kind, metavar=metavar, default=None, help=f"{field.description}{shown}")
+
+
+def _click_type(annotation: Any) -> tuple[Any, str | None]:
+    kinds = [kind for kind in (get_args(annotation) or (annotation,)) if kind is not type(None)]
+    if all(isinstance(kind, str) for kind in kinds):
+        return click.Choice(kinds), None
+    if kinds[0] in (int, float, bool):
+        return kinds[0], {int: "N", float: "X", bool: "BOOL"}[kinds[0]]
+    if kinds[0] in (str, SecretStr):
+        return str, "TEXT"
+    return click.UNPROCESSED, "JSON"

@@ -1,0 +1,116 @@
+"""`gym grade`: grade a file of answers, and say by which rule each was decided (SPEC 4.1)."""
+
+import asyncio
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gym.cli.common import console, json_option, print_json
+from gym.core.problem import Problem, Reward, Trajectory
+from gym.errors import DataError
+from gym.train.grpo.domains import rows
+from gym.train.grpo.domains.columns import answer_text
+from gym.train.grpo.domains.rows import Malformed, Row
+from gym.train.grpo.rewards import resolve_reward
+from gym.train.grpo.rewards.base import clip
+from gym.train.grpo.rewards.grading import Grade, grade
+from gym.train.grpo.rewards.workers import Workers
+
+
+class Item(NamedTuple):
+    """One row to grade."""
+
+    row: Row
+    problem: Problem
+    trajectory: Trajectory
+
+
+@click.command("grade")
+@click.argument("file")
+@click.option("--reward", default="math", show_default=True, help="A reward by name, or pkg.mod:fn.")
+@click.option("--timeout", "timeout_s", default=30.0, show_default=True, metavar="SECONDS", help="Limit of one check.")
+@json_option
+def command(file: str, reward: str, timeout_s: float, as_json: bool) -> None:
+    """Grade the rows of FILE (JSONL, CSV or Parquet): gold and response, and if given question and finish_reason."""
+    items = _items(rows.read(file), file)
+    with Workers(min(4, os.cpu_count() or 1), limit_s=timeout_s) as workers:
+        grades = asyncio.run(_grades(items, resolve_reward(reward, workers=workers), reward))
+    if as_json:
+        print_json(
+            {"rows": [_row(item, found) for item, found in zip(items, grades, strict=True)], "summary": summary(grades)}
+        )
+        return
+    Console().print(_table(items, grades))
+    console.print(Text(_sentence(summary(grades))))
+
+
+def summary(grades: Sequence[Grade]) -> dict[str, Any]:
+    """Counts by result, and by the rule that decided."""
+    results = Counter(found.result for found in grades)
+    return {
+        "n": len(grades),
+        "results": {name: results[name] for name in ("correct", "wrong", "no answer", "truncated", "error", "timeout")},
+        "rules": dict(Counter(found.rule for found in grades if found.rule).most_common()),
+    }
+
+
+async def _grades(items: Sequence[Item], reward: Reward, name: str) -> Sequence[Grade]:
+    return await asyncio.gather(*(_grade(item, reward, name) for item in items))
+
+
+async def _grade(item: Item, reward: Reward, name: str) -> Grade:
+    if reason := reward.unscorable(item.problem):
+        return Grade.unscorable(reason)
+    return await grade(reward, name, item.problem, item.trajectory)
+
+
+def _items(found: Sequence[Row], file: str) -> Sequence[Item]:
+    """Raises `DataError` that names the lines of rows without `gold` or `response`."""
+    wanting = [
+        Malformed(row.line, f"no {' and no '.join(map(repr, missing))}")
+        for row in found
+        if (missing := [name for name in ("gold", "response") if name not in row.fields])
+    ]
+    if wanting:
+        raise DataError(f"{file}: {rows.describe(wanting)} (a row needs 'gold' and 'response')")
+    return [_item(row) for row in found]
+
+
+def _item(row: Row) -> Item:
+    fields = row.fields
+    problem = Problem(
+        id=str(fields.get("id") or f"line-{row.line}"),
+        query=answer_text(fields.get("question")) or "",
+        ground_truth=answer_text(fields["gold"]),
+    )
+    finish = str(fields.get("finish_reason") or "stop")
+    return Item(
+        row, problem, Trajectory(messages=(), output=answer_text(fields["response"]) or "", finish_reason=finish)
+    )
+
+
+def _row(item: Item, found: Grade) -> Mapping[str, Any]:
+    said = getattr(found.outcome, "feedback", "") or getattr(found.outcome, "message", "")
+    reward = getattr(found.outcome, "reward", None)
+    grade_of = {"result": found.result, "answer": found.answer, "rule": found.rule, "reward": reward, "feedback": said}
+    return {**item.row.fields, **grade_of}
+
+
+def _table(items: Sequence[Item], grades: Sequence[Grade]) -> Table:
+    table = Table("line", "result", "answer", "gold", "rule", box=None, pad_edge=False)
+    for item, found in zip(items, grades, strict=True):
+        shown = (str(item.row.line), found.result, found.answer or "", item.problem.ground_truth or "", found.rule)
+        table.add_row(*(Text(clip(cell.replace("\n", " "), 60)) for cell in shown))
+    return table
+
+
+def _sentence(found: Mapping[str, Any]) -> str:
+    results = ", ".join(f"{count} {name}" for name, count in found["results"].items() if count)
+    rules = ", ".join(f"{name} {count}" for name, count in found["rules"].items())
+    return f"{found['n']} answers: {results}" + (f"; decided by {rules}" if rules else "")

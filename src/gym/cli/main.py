@@ -1,0 +1,73 @@
+"""The command `gym`. Commands are imported only when used, so that `gym --help` stays instant."""
+
+import importlib
+import io
+import os
+import sys
+
+import click
+
+from gym import __version__
+from gym.errors import GymError, Interrupted
+
+COMMANDS = {
+    "train": "Learn an experience library from labelled problems.",
+    "eval": "Measure a model on a data set, without or with a library.",
+    "grade": "Grade a file of answers.",
+    "library": "List, edit, trace and undo the experiences of a library.",
+    "estimate": "Predict calls, tokens and dollars before spending them.",
+    "doctor": "Say what is installed and which endpoint answers.",
+    "model": "Get and list the embedded models.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in `gym.cli.NAME`, each as `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gym.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="zoo-gym")
+def gym() -> None:
+    """Zoo Gym: a frozen model gets better at your task, and you see by how much."""
+
+
+def main() -> None:
+    """Entry point: our errors become one line and their exit code, never a traceback."""
+    _speak_utf8()
+    try:
+        code = gym.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = Interrupted.exit_code
+    except KeyboardInterrupt:
+        click.echo("stopped", err=True)
+        code = Interrupted.exit_code
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except GymError as error:
+        click.echo(f"gym: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _speak_utf8() -> None:
+    """Output in UTF-8 whatever the locale says (FAULTS S7)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,99 @@
+"""The live display of a run: a bar with rate, cost and time left; plain lines where there is no terminal."""
+
+import time
+from types import TracebackType
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from gym.cli.common import console
+from gym.llm.meter import Meter
+
+LINE_EVERY_S = 10.0
+
+
+class Display:
+    """A `Watch` (gym.train.grpo.watch) on standard error; use as a context manager."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.live = console.is_terminal and not quiet
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<12}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TextColumn("{task.fields[cost]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not self.live,
+        )
+        self._task: TaskID | None = None
+        self._name, self._total, self._done = "", 0, 0
+        self._began = self._spoke = time.monotonic()
+        self._meter: Meter | None = None
+
+    def __enter__(self) -> "Display":
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close_phase()
+        self._bar.stop()
+
+    def phase(self, name: str, total: int, meter: Meter) -> None:
+        """Start a bar of `total` units."""
+        self._close_phase()
+        self._name, self._total, self._done, self._meter = name, total, 0, meter
+        self._began = self._spoke = time.monotonic()
+        self._task = self._bar.add_task(name, total=total, rate="", cost="")
+
+    def advance(self, count: int = 1) -> None:
+        """Move the bar; without a terminal, a line every ten seconds."""
+        self._done += count
+        if self._task is not None:
+            self._bar.update(self._task, completed=self._done, rate=self._rate(), cost=self._cost())
+        if not self.live and not self.quiet and time.monotonic() - self._spoke >= LINE_EVERY_S:
+            self._spoke = time.monotonic()
+            console.print(f"  {self._name}: {self._done}/{self._total}  {self._rate()}  {self._cost()}  {self._left()}")
+
+    def say(self, text: str) -> None:
+        """One line above the bar."""
+        if not self.quiet:
+            console.print(text, markup=False)
+
+    def _close_phase(self) -> None:
+        if self._task is None:
+            return
+        self._bar.update(self._task, completed=self._done, visible=False)
+        self._task = None
+        if self._done:
+            self.say(
+                f"  {self._name}: {self._done}/{self._total} in {time.monotonic() - self._began:.0f} s, {self._cost()} so far"
+            )
+
+    def _rate(self) -> str:
+        return f"{self._done / max(time.monotonic() - self._began, 1e-9):.1f}/s"
+
+    def _left(self) -> str:
+        rate = self._done / max(time.monotonic() - self._began, 1e-9)
+        return f"about {(self._total - self._done) / rate:.0f} s left" if rate and self._total > self._done else ""
+
+    def _cost(self) -> str:
+        if self._meter is None:
+            return ""
+        usd, tokens = self._meter.usd, self._meter.usage.total
+        dollars = "cost unknown" if usd is None else "free" if usd == 0 else f"${usd:.4f}"
+        return f"{tokens:,} tokens, {dollars}"

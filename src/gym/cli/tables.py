@@ -1,0 +1,51 @@
+"""How figures are shown to a person: always with their interval and both denominators."""
+
+from collections.abc import Sequence
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from gym.core.experience import Library
+from gym.evaluation.metrics import Interval, Paired, Score
+
+out = Console(highlight=False, soft_wrap=True)
+"""Results for people go to standard output."""
+
+
+def percent(value: float | None, interval: Interval | None = None) -> str:
+    """`84.0 % [76.1, 90.2]`; a dash where nothing was measured."""
+    if value is None:
+        return "–"
+    return f"{100 * value:.1f} %" + (f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]" if interval else "")
+
+
+def points(gain: Paired) -> str:
+    """`+41.7 points [28.5, 54.9], p = 0.0002: gain`."""
+    if gain.difference is None:
+        return "no problem was scored on both sides"
+    reach = f" [{100 * gain.interval.low:+.1f}, {100 * gain.interval.high:+.1f}]" if gain.interval else ""
+    return f"{100 * gain.difference:+.1f} points{reach}, p = {gain.p_value:.4f}: {gain.verdict}"
+
+
+def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
+    """One line per measurement."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "mean [95 %]", "failed as 0", "problems", "answers", "no answer", "failed"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, score in rows:
+        counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
+        table.add_row(name, percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts))
+    out.print(table)
+
+
+def print_library(library: Library) -> None:
+    """The experiences as they stand in a prompt."""
+    click.echo(library.render().encode("utf-8", "backslashreplace") if len(library) else "(no experiences)")
+
+
+def money(usd: object, tokens: int) -> str:
+    """`12,345 tokens, $0.0210`; `cost unknown` for a model without a price."""
+    return f"{tokens:,} tokens, " + (
+        "cost unknown" if not isinstance(usd, int | float) else f"${usd:.4f}" if usd else "free"
+    )

@@ -1,0 +1,228 @@
+"""RunConfig: everything a run is told, parsed once at the edge (SPEC 4.2).
+
+Order of precedence: command line, YAML, environment, default. An unknown key is an error that names the nearest
+known one. Secrets are `SecretStr`: never printed, never saved.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from gym.core.value import digest
+from gym.errors import ConfigError
+
+ALIASES = {
+    "model": "model_name_or_path",
+    "base_url": "api_base_url",
+    "data": "dataset",
+    "group_size": "grpo_group_size",
+    "grpo_n": "grpo_group_size",
+    "experiences": "experience_lib_path",
+    "max_operations": "semantic_max_operations",
+    "temperature": "rollout_temperature",
+    "training_free": "continuous_learning_grpo",
+    "use_ground_truth": "use_groundtruth",
+}
+"""Other names a key is known by: the command's short forms and the paper's."""
+
+EXECUTION_KEYS = frozenset(
+    {
+        "rollout_concurrency",
+        "task_timeout",
+        "max_retries",
+        "save_steps",
+        "logging_steps",
+        "output_dir",
+        "experiment_name",
+        "budget_usd",
+        "budget_tokens",
+        "budget_calls",
+        "prices",
+        "api_key",
+        "reflector_api_key",
+        "judge_api_key",
+    }
+)
+"""Keys that may change between a stop and its resume: they alter how the work is done, not what comes out."""
+
+_ENV = re.compile(r"\$\{(\w+)\}")
+
+
+class RunConfig(BaseModel):
+    """The settings of one run; every field is also a `--option` of the command."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    model_name_or_path: str = Field(default="", description="model id, local:NAME, or a path to a GGUF file")
+    provider: str = Field(default="", description="deepseek, openai, local … (default: from the model and the URL)")
+    api_mode: bool = Field(default=True, description="the model answers over HTTP; the training-free mode needs it")
+    api_base_url: str = Field(default="", description="an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8080/v1")
+    api_key: SecretStr | None = Field(default=None, description="its key; ${ENV} reads the environment")
+    reflector_model: str = Field(default="", description="model of the three stages (default: the policy model)")
+    reflector_base_url: str = Field(default="", description="endpoint of the reflector")
+    reflector_api_key: SecretStr | None = Field(default=None, description="key of the reflector's endpoint")
+    judge_model: str = Field(default="", description="model of the judge reward (default: the policy model)")
+    judge_base_url: str = Field(default="", description="endpoint of the judge")
+    judge_api_key: SecretStr | None = Field(default=None, description="key of the judge's endpoint")
+
+    finetuning_type: Literal["grpo"] = Field(default="grpo", description="the paper's name of the method")
+    continuous_learning_grpo: bool = Field(default=True, description="training-free: the library learns, not weights")
+    grpo_group_size: int = Field(default=5, ge=1, description="G, answers to each training problem")
+    grpo_normalize_advantages: bool = Field(default=False, description="accepted; the training-free mode has none")
+
+    dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
+    dataset_truncate: int | None = Field(default=None, ge=1, description="use the first N training problems")
+    domain: str = Field(default="jsonl", description="jsonl (your own data), math, … or pkg.mod:DOMAIN")
+    data_dir: str = Field(default="", description="folder with a domain's data files")
+    val: str = Field(default="", description="validation file")
+    test: str = Field(default="", description="held-out file: answered before and after, without and with the library")
+    val_fraction: float = Field(default=0.0, ge=0.0, lt=1.0, description="share of the data split off as validation")
+    test_fraction: float = Field(default=0.0, ge=0.0, lt=1.0, description="share of the data split off as held-out")
+    input_key: str = Field(default="", description="column of the question")
+    answer_key: str = Field(default="", description="column of the answer")
+    reward: str = Field(default="", description="exact, normalized, numeric, regex, json, math, judge, or pkg.mod:fn")
+    system_prompt: str = Field(default="", description="instructions in front of every problem (default: the domain's)")
+    allow_overlap: bool = Field(default=False, description="let training and held-out problems overlap")
+
+    epochs: int = Field(default=3, ge=1, description="passes over the training problems")
+    batch_size: int = Field(default=100, ge=1, description="problems per step; the library changes between steps")
+    seed: int = Field(default=0, description="of shuffling, splitting and sampling")
+    rollout_concurrency: int = Field(default=16, ge=1, description="model calls in flight")
+    rollout_temperature: float = Field(default=0.7, ge=0.0, description="of training answers")
+    rollout_max_tokens: int = Field(default=4096, ge=1, description="limit of one answer")
+    eval_temperature: float = Field(default=0.7, ge=0.0, description="of evaluation answers")
+    eval_k: int = Field(default=3, ge=1, description="answers to each held-out problem")
+    task_timeout: float = Field(default=600.0, gt=0.0, description="seconds for one answer, queueing not counted")
+    reward_timeout: float = Field(default=30.0, gt=0.0, description="seconds for scoring one answer")
+    max_retries: int = Field(default=4, ge=0, description="further attempts after a retryable failure")
+
+    use_groundtruth: bool = Field(default=True, description="false: rewards by majority vote, no labels in any prompt")
+    semantic_max_operations: int = Field(default=3, ge=1, description="operations per critique")
+    reflector_profile: Literal["auto", "small", "large"] = Field(
+        default="auto", description="small: constrained output, one example, one operation (for models under 7B)"
+    )
+    reflection_max_tokens: int = Field(default=2048, ge=16, description="limit of one reflection reply")
+    reflector_context: int = Field(default=32768, ge=512, description="tokens that a reflection prompt may take")
+    learn_from: Literal["mixed", "mixed+all_wrong"] = Field(
+        default="mixed", description="which groups teach; all-wrong ones by contrast with the reference"
+    )
+    gate: Literal["auto", "paired", "none"] = Field(
+        default="auto",
+        description="keep a step's library only when validation problems speak for it; auto: when there are any",
+    )
+    gate_margin: float | None = Field(
+        default=None,
+        ge=-1.0,
+        le=1.0,
+        description="accept an unclear step from this mean difference on (default: keep the older)",
+    )
+    experience_lib_path: str = Field(default="", description="library to start from")
+    experience_max_size: int = Field(default=100, ge=1, description="entries at most")
+    experience_token_budget: int = Field(default=4000, ge=32, description="tokens of the rendered library at most")
+
+    budget_usd: float | None = Field(default=None, gt=0.0, description="stop cleanly before spending more dollars")
+    budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
+    budget_calls: int | None = Field(default=None, ge=0, description="… more calls")
+    prices: Mapping[str, Mapping[str, float]] = Field(
+        default_factory=dict, description="dollars per million tokens: {model: {prompt, cached, completion}}"
+    )
+
+    output_dir: str = Field(default="output", description="where runs are kept")
+    experiment_name: str = Field(default="", description="folder of this run below output_dir")
+    save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
+    logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
+
+    def identity(self) -> dict[str, Any]:
+        """What decides the result: every field but the execution keys. Saved, compared on resume."""
+        return self.model_dump(mode="json", exclude=set(EXECUTION_KEYS))
+
+    def digest(self) -> str:
+        """SHA-256 of the identity."""
+        return digest(self.identity())
+
+    def public(self) -> dict[str, Any]:
+        """All fields but the secrets, for config.yaml."""
+        return self.model_dump(mode="json", exclude={"api_key", "reflector_api_key", "judge_api_key"})
+
+
+def canonical_key(key: str, where: str) -> str:
+    """The field a key names, aliases and dashes allowed; raises `ConfigError` with the nearest known key."""
+    name = ALIASES.get(plain := key.strip().lstrip("-").replace("-", "_"), plain)
+    if name in RunConfig.model_fields:
+        return name
+    known = [*RunConfig.model_fields, *ALIASES]
+    near = get_close_matches(plain, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(RunConfig.model_fields))}"
+    raise ConfigError(f"{where}: unknown key {key!r}; {hint}")
+
+
+def load_config(
+    path: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> RunConfig:
+    """The run's settings from a YAML file, then `overrides` (command line), then the environment where both are silent.
+
+    Raises `ConfigError` for a missing file, bad YAML, an unknown key or a value of the wrong kind.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    if path is not None:
+        values |= {
+            canonical_key(key, str(path)): _expand(key, value, environ) for key, value in _read_yaml(path).items()
+        }
+    for key, value in (overrides or {}).items():
+        values[canonical_key(key, "command line")] = _expand(key, value, environ)
+    values = _from_environment(environ) | values
+    try:
+        return RunConfig(**values)
+    except ValidationError as error:
+        raise ConfigError(_first_error(error, str(path or "command line"))) from error
+
+
+def _read_yaml(path: str | Path) -> dict[str, Any]:
+    try:
+        loaded = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"config file {str(path)!r} does not exist") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"config file {str(path)!r} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise ConfigError(f"config file {str(path)!r} is not valid YAML: {str(error).splitlines()[0]}") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"config file {str(path)!r}: expected `key: value` lines, found a {type(loaded).__name__}")
+    return {str(key): value for key, value in loaded.items()}
+
+
+def _expand(key: str, value: Any, environ: Mapping[str, str]) -> Any:
+    """`${NAME}` from the environment; a name that is not set counts as no value."""
+    if not isinstance(value, str) or not _ENV.search(value):
+        return value
+    expanded = _ENV.sub(lambda match: environ.get(match[1], ""), value)
+    return expanded or None if key.endswith("key") else expanded
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """UTU_LLM_* of the reference implementation; provider keys are read by the provider itself."""
+    pairs = {
+        "provider": "UTU_LLM_TYPE",
+        "model_name_or_path": "UTU_LLM_MODEL",
+        "api_base_url": "UTU_LLM_BASE_URL",
+        "api_key": "UTU_LLM_API_KEY",
+    }
+    return {field: environ[name] for field, name in pairs.items() if environ.get(name)}
+
+
+def _first_error(error: ValidationError, where: str) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    got = "" if "key" in key else f" (got {first.get('input')!r})"
+    return f"{where}: {key}: {first['msg']}{got}"

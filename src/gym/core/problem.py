@@ -1,0 +1,71 @@
+"""A problem, one attempt at it, and what a reward says of the attempt."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from pydantic import Field
+
+from gym.core.chat import ChatModel, FinishReason, Message, Sampling, Usage
+from gym.core.value import Value
+
+
+class Problem(Value):
+    """One training or test item."""
+
+    id: str
+    query: str
+    ground_truth: str | None = None
+    domain: str = ""
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+
+
+class Trajectory(Value):
+    """What one attempt said, and at what price."""
+
+    messages: tuple[Message, ...]
+    """Everything sent and received, in order; the last is the assistant's when there was one."""
+    output: str
+    """The final text, thoughts and all, as the model wrote it."""
+    usage: Usage = Usage()
+    finish_reason: FinishReason | str = "stop"
+    """The server's reason, or `tool_limit` when a solver ended a tool loop."""
+    reasoning: str = ""
+    note: str = ""
+    latency_s: float = 0.0
+
+
+class Verdict(Value):
+    """A reward's judgement of one trajectory."""
+
+    reward: float = Field(ge=0.0, le=1.0, allow_inf_nan=False)
+    answer: str | None = None
+    """The answer that was found in the output, when the reward extracts one."""
+    feedback: str = ""
+    """Why, in words, when the reward can say; it goes to the reflector."""
+
+
+class Failure(Value):
+    """Something of the world broke, at a named boundary. Never a wrong answer (SPEC 1.2)."""
+
+    boundary: str
+    """`generate`, `reward`, `summarize`, `critique` or `consolidate`."""
+    type: str
+    message: str
+
+
+class Reward(Protocol):
+    """Scores a whole group at once, so that majority vote, judges and verifiers share one interface."""
+
+    async def __call__(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
+        """One verdict or failure per trajectory, in order."""
+        ...
+
+    def unscorable(self, problem: Problem) -> str | None:
+        """Why this problem cannot be scored at all (no ground truth, unreadable gold), or None (FAULTS G2)."""
+        ...
+
+
+class Solver(Protocol):
+    """Turns prompt messages into a trajectory with as many model calls as it needs."""
+
+    async def __call__(self, model: ChatModel, messages: Sequence[Message], sampling: Sampling) -> Trajectory: ...

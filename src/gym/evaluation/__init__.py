@@ -1,0 +1,1 @@
+"""What a library is worth: measured, with its error."""

@@ -1,0 +1,62 @@
+"""How a report writes figures: always with their interval; what is not known is said to be unknown, never 0."""
+
+from gym.evaluation.metrics import Interval, Paired
+
+UNKNOWN = "unknown"
+
+
+def number(value: float | None) -> str:
+    """A mean to three decimals.
+
+    >>> number(0.5), number(None)
+    ('0.500', 'unknown')
+    """
+    return UNKNOWN if value is None else f"{value:.3f}"
+
+
+def interval(value: float | None, around: Interval | None) -> str:
+    """A mean with its interval.
+
+    >>> interval(0.5, Interval(0.4, 0.6))
+    '0.500 [0.400, 0.600]'
+    """
+    return number(value) + (f" [{around.low:.3f}, {around.high:.3f}]" if around else "")
+
+
+def difference(gain: Paired) -> str:
+    """A difference with its sign and interval."""
+    if gain.difference is None:
+        return UNKNOWN
+    reach = f" [{gain.interval.low:+.3f}, {gain.interval.high:+.3f}]" if gain.interval else ""
+    return f"{gain.difference:+.3f}{reach}"
+
+
+def dollars(usd: float | None) -> str:
+    """Dollars; what costs nothing is free, what has no price is unknown (SPEC 5.1).
+
+    >>> dollars(None), dollars(0.0), dollars(0.01234), dollars(12.5)
+    ('unknown', 'free', '$0.0123', '$12.50')
+    """
+    if usd is None:
+        return UNKNOWN
+    return "free" if usd == 0 else f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them.
+
+    >>> duration(8.24), duration(125), duration(7380)
+    ('8.2 s', '2 min 5 s', '2 h 3 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(number: int, noun: str) -> str:
+    """
+    >>> count(1, "step"), count(1200, "step")
+    ('1 step', '1,200 steps')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,213 @@
+"""What a library is worth, in numbers: means with intervals, pass@k, and the paired difference of two evaluations.
+
+The unit of sampling is the problem, not the answer: k answers to one problem are not k independent observations, so every
+interval resamples problems (a cluster bootstrap: Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414; for evaluations
+of language models Miller 2024, arXiv:2411.00640). Rewards are values in [0, 1]; a failed rollout has none (SPEC 1.2).
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from math import prod
+from statistics import fmean
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gym.core.chat import Usage
+from gym.core.rollout import Group
+from gym.core.value import Value
+
+RESAMPLES = 4_000
+"""Bootstrap resamples and sign flips; the tail of 2.5 % then rests on 100 of them."""
+
+FEW = 10
+"""Below this many problems a percentile bootstrap is too narrow, and Student's t is used instead."""
+
+PASSED = 1 - 1e-9
+"""A reward from here on counts as solved."""
+
+EXACT_FLIPS = 14
+"""Up to this many differing problems the sign-flip test enumerates all 2^n assignments."""
+
+_T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+"""97.5 % quantiles of Student's t for 1 to 9 degrees of freedom."""
+
+
+class Interval(NamedTuple):
+    """A 95 % interval, `low <= high`."""
+
+    low: float
+    high: float
+
+
+class Score(Value):
+    """What one evaluation says of one model and library."""
+
+    mean: float | None
+    """Mean over problems of the mean reward of their scored answers (answered and no answer), in [0, 1]; None without any."""
+    interval: Interval | None
+    """95 %, over problems; None when fewer than two were scored."""
+    n_problems: int
+    """Problems with at least one scored answer: those in the mean."""
+    n_answers: int
+    """Scored answers: answered and no answer."""
+    failed: int
+    """Rollouts that failed in the world; in no mean but the next."""
+    no_answer: int
+    mean_failed_as_0: float | None
+    """The mean over all problems with every failed rollout counted as 0."""
+    pass_at: dict[int, float]
+    """k -> unbiased pass@k over the problems with at least k scored answers."""
+    tokens: Usage
+
+
+class Paired(Value):
+    """The same problems twice, before and after."""
+
+    difference: float | None
+    """Mean over shared problems of (after - before), in [-1, 1]; None when there is none."""
+    interval: Interval | None
+    """95 %, over problems; None when fewer than two are shared."""
+    p_value: float | None
+    """Two-sided sign-flip permutation test of "no difference", in (0, 1]."""
+    n_problems: int
+    better: int
+    """Problems whose mean rose."""
+    worse: int
+    left_out: int
+    """Problems without a scored answer on one side, or absent from it."""
+
+    @property
+    def verdict(self) -> Literal["gain", "loss", "no difference"]:
+        """A gain or a loss only when the interval excludes 0 and the p-value is at most 0.05 (FAULTS S9).
+
+        The second condition guards the smallest sets: two problems that both rise have an interval without width.
+        """
+        if self.interval is None or self.p_value is None or self.p_value > 0.05:
+            return "no difference"
+        if self.interval.low <= 0 <= self.interval.high:
+            return "no difference"
+        return "gain" if self.interval.low > 0 else "loss"
+
+
+def score(groups: Sequence[Group], *, seed: int = 0, resamples: int = RESAMPLES) -> Score:
+    """The figures of one evaluation; the same groups and seed give the same interval."""
+    scored = [group for group in groups if group.rewards]
+    means = [fmean(group.rewards) for group in scored]
+    rollouts = list(chain.from_iterable(group.rollouts for group in groups))
+    outcomes = [rollout.outcome for rollout in rollouts]
+    attempted = [group for group in groups if group.rollouts]
+    return Score(
+        mean=fmean(means) if means else None,
+        interval=_within_unit(interval(means, seed=seed, resamples=resamples)),
+        n_problems=len(scored),
+        n_answers=len(rollouts) - outcomes.count("failed"),
+        failed=outcomes.count("failed"),
+        no_answer=outcomes.count("no answer"),
+        mean_failed_as_0=fmean(sum(g.rewards) / len(g.rollouts) for g in attempted) if attempted else None,
+        pass_at=pass_at(scored),
+        tokens=sum((r.trajectory.usage for r in rollouts if r.trajectory), Usage()),
+    )
+
+
+def paired(before: Sequence[Group], after: Sequence[Group], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
+    """The difference on the problems (matched by id) that have a scored answer on both sides; order does not matter."""
+    old, new = _means(before), _means(after)
+    shared = sorted(old.keys() & new.keys())
+    differences = [new[problem] - old[problem] for problem in shared]
+    everyone = {group.problem.id for group in chain(before, after)}
+    return Paired(
+        difference=fmean(differences) if differences else None,
+        interval=interval(differences, seed=seed, resamples=resamples),
+        p_value=sign_flip(differences, seed=seed, resamples=resamples) if differences else None,
+        n_problems=len(shared),
+        better=sum(difference > 0 for difference in differences),
+        worse=sum(difference < 0 for difference in differences),
+        left_out=len(everyone) - len(shared),
+    )
+
+
+def by(groups: Iterable[Group], key: str) -> dict[str, list[Group]]:
+    """Groups by their problem's `metadata[key]`, names sorted; a problem without it goes under "(none)"."""
+    table: dict[str, list[Group]] = {}
+    for group in groups:
+        table.setdefault(str(group.problem.metadata.get(key, "(none)")), []).append(group)
+    return dict(sorted(table.items()))
+
+
+def interval(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
+    """95 % interval of the mean of one value per problem; None for fewer than two.
+
+    Percentile bootstrap over problems with a seeded generator. Below `FEW` problems mean ± t·s/√n, which is wide because
+    little is known; when all values agree, the interval is that point.
+    """
+    n = len(values)
+    if n < 2:
+        return None
+    sample = np.asarray(values, dtype=np.float64)
+    if n < FEW:
+        middle, reach = float(sample.mean()), _T_975[n - 2] * float(sample.std(ddof=1)) / n**0.5
+        return Interval(middle - reach, middle + reach)
+    low, high = np.quantile(bootstrap_means(sample, seed=seed, resamples=resamples), (0.025, 0.975))
+    return Interval(float(low), float(high))
+
+
+def bootstrap_means(values: NDArray[np.float64], *, seed: int, resamples: int) -> NDArray[np.float64]:
+    """Means of `resamples` samples drawn with replacement, (n,) -> (resamples,)."""
+    picks = np.random.default_rng(seed).integers(0, len(values), size=(resamples, len(values)))
+    return np.asarray(values[picks].mean(axis=1), dtype=np.float64)
+
+
+def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> float:
+    """Two-sided p-value of a mean difference of 0: how often random signs give a mean at least as far from 0.
+
+    Exact for up to `EXACT_FLIPS` non-zero differences; otherwise by `resamples` random assignments plus the observed one,
+    so that it is never 0 (Phipson & Smyth 2010, doi:10.2202/1544-6115.1585). Zero differences carry no sign and drop out.
+    """
+    moved = np.asarray([difference for difference in differences if difference != 0.0], dtype=np.float64)
+    if not len(moved):
+        return 1.0
+    observed = abs(float(moved.sum())) - 1e-12
+    exact = len(moved) <= EXACT_FLIPS
+    sums = (_all_signs(len(moved)) if exact else _random_signs(len(moved), seed, resamples)) @ moved
+    hits = int((np.abs(sums) >= observed).sum())
+    return hits / len(sums) if exact else (hits + 1) / (len(sums) + 1)
+
+
+def pass_at(groups: Sequence[Group]) -> dict[int, float]:
+    """k -> mean over problems with n >= k scored answers of the unbiased pass@k, for every k up to the largest n."""
+    counts = [(len(group.rewards), sum(reward >= PASSED for reward in group.rewards)) for group in groups]
+    largest = max((n for n, _ in counts), default=0)
+    return {k: fmean(pass_at_k(n, c, k) for n, c in counts if n >= k) for k in range(1, largest + 1)}
+
+
+def pass_at_k(n: int, c: int, k: int) -> float:
+    """Chance that k of n answers drawn without replacement hold one of the c right ones: 1 - C(n-c, k) / C(n, k).
+
+    Chen et al. 2021, arXiv:2107.03374; needs 1 <= k <= n and 0 <= c <= n.
+
+    >>> pass_at_k(5, 2, 1), pass_at_k(5, 2, 4)
+    (0.4, 1.0)
+    """
+    if not (1 <= k <= n and 0 <= c <= n):
+        raise ValueError(f"pass@k needs 1 <= k <= n and 0 <= c <= n, got n={n}, c={c}, k={k}")
+    return 0.0 if c == 0 else round(1.0 - prod(1.0 - k / i for i in range(n - c + 1, n + 1)), 12)
+
+
+def _within_unit(found: Interval | None) -> Interval | None:
+    """Cut to [0, 1], where a mean reward lies; Student's t reaches beyond when problems are few."""
+    return None if found is None else Interval(max(found.low, 0.0), min(found.high, 1.0))
+
+
+def _means(groups: Sequence[Group]) -> dict[str, float]:
+    return {group.problem.id: fmean(group.rewards) for group in groups if group.rewards}
+
+
+def _all_signs(n: int) -> NDArray[np.float64]:
+    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
+
+
+def _random_signs(n: int, seed: int, resamples: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, n))

@@ -1,0 +1,100 @@
+"""What a run did and what it was worth, in one value; `report.md`, `report.html` and JSON are views of it (SPEC 4.4).
+
+Both pages are made from the same sections, so their numbers are the same strings. Every mean stands with its interval,
+its counts and the mean that counts failures as 0 (SPEC 1.2); what is not known is said to be unknown.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gym.core.experience import Library
+from gym.core.rollout import Group
+from gym.core.value import Value
+from gym.evaluation import page
+from gym.evaluation.estimate import Estimate
+from gym.evaluation.metrics import Paired, Score, by, paired, score
+from gym.evaluation.sections import lead, sections, title
+from gym.train.grpo.run_dir import StepStats
+
+FAMILY_KEYS = ("family", "level", "category", "type", "subject")
+"""Columns of the data that are worth a table of their own, the first that is there."""
+
+
+class Family(Value):
+    """The same figures for one kind of problem."""
+
+    name: str
+    before: Score
+    after: Score
+    gain: Paired
+
+
+class Report(Value):
+    """Everything a reader needs to judge a run and to repeat it."""
+
+    name: str
+    """Of the experiment."""
+    model: str
+    config: Mapping[str, Any]
+    """`RunConfig.public()`: without secrets."""
+    weights: str
+    """One line: unchanged with its digest, or not verifiable (SPEC 5.4)."""
+    verified: bool | None = None
+    """Whether the weights' digests before and after agree; None when that cannot be known."""
+    digests: Mapping[str, str] = {}
+    """SHA-256 of settings and data, by name."""
+    problems: Mapping[str, int] = {}
+    """How many there were, by role: training, validation, held-out."""
+    before: Score | None = None
+    """Held-out problems with the library the run started from (usually none)."""
+    after: Score | None = None
+    """The same problems with the library the run returns."""
+    gain: Paired | None = None
+    families: tuple[Family, ...] = ()
+    library: Library = Library()
+    start_size: int = 0
+    """Entries before the first step."""
+    steps: tuple[StepStats, ...] = ()
+    spent: Mapping[str, Any] = {}
+    """`Meter.snapshot()`: `total`, and `stages` by stage and model."""
+    predicted: Estimate | None = None
+    overhead_tokens: int = 0
+    """Tokens that the returned library adds to a prompt."""
+    overhead_share: float | None = None
+    """Their share of a held-out prompt, in [0, 1]; None when unknown."""
+    started: str = ""
+    """ISO 8601; empty when not recorded."""
+    finished: str = ""
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+    """What a reader must know: overlap allowed, a model changed in mid-run, problems left out."""
+
+
+def families(
+    before: Sequence[Group], after: Sequence[Group], key: str | None = None, *, seed: int = 0
+) -> tuple[Family, ...]:
+    """One row per value of `metadata[key]` (default: the first of `FAMILY_KEYS` there is); none when no problem has it."""
+    known = {name for group in (*before, *after) for name in group.problem.metadata}
+    key = next((name for name in ((key,) if key else FAMILY_KEYS) if name in known), None)
+    if key is None:
+        return ()
+    old, new = by(before, key), by(after, key)
+    return tuple(
+        Family(
+            name=name,
+            before=score(old.get(name, ()), seed=seed),
+            after=score(new.get(name, ()), seed=seed),
+            gain=paired(old.get(name, ()), new.get(name, ()), seed=seed),
+        )
+        for name in sorted(old.keys() | new.keys())
+    )
+
+
+def markdown(report: Report) -> str:
+    """`report.md`."""
+    return page.markdown(title(report), lead(report), sections(report))
+
+
+def html(report: Report) -> str:
+    """`report.html`: one file that loads nothing."""
+    return page.html(title(report), lead(report), sections(report))

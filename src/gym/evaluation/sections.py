@@ -1,0 +1,191 @@
+"""The parts of a report in reading order, as text, tables and charts; `page` sets them as Markdown or HTML."""
+
+from typing import TYPE_CHECKING
+
+from gym.evaluation import bill, charts
+from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, interval, number
+from gym.evaluation.metrics import Paired, Score
+from gym.evaluation.page import Chart, Section, Table
+
+if TYPE_CHECKING:
+    from gym.evaluation.report import Report
+
+
+def title(report: "Report") -> str:
+    """The page's heading."""
+    return f"Run {report.name}" if report.name else "Run"
+
+
+def lead(report: "Report") -> tuple[str, ...]:
+    """What the run was worth, what it used, and whether the model stayed what it was."""
+    return (_worth(report), _used(report), f"Weights: {report.weights}")
+
+
+def sections(report: "Report") -> tuple[Section, ...]:
+    """Warnings first; a part without content is left out."""
+    parts = (
+        Section("Mind", report.notes, aside=True) if report.notes else None,
+        _result(report),
+        _families(report),
+        _library(report),
+        _steps(report),
+        bill.cost(report.spent),
+        bill.prediction(report.predicted, report.spent),
+        _identity(report),
+    )
+    return tuple(part for part in parts if part is not None)
+
+
+def _worth(report: "Report") -> str:
+    told = f"{report.model} holds {count(len(report.library), 'experience')} after {duration(report.seconds)}."
+    gain, before, after = report.gain, report.before, report.after
+    if gain is None or gain.difference is None or before is None or after is None:
+        return f"{told} No held-out problems were measured, so what the library is worth is not known."
+    p = f", p = {gain.p_value:.4f}" if gain.p_value is not None else ""
+    verdict = gain.verdict if gain.verdict == "no difference" else f"a {gain.verdict}"
+    return (
+        f"{told} On {count(gain.n_problems, 'held-out problem')} the mean reward went from {number(before.mean)} to "
+        f"{number(after.mean)}: {difference(gain)}{p}: {verdict}."
+    )
+
+
+def _used(report: "Report") -> str:
+    if "total" not in report.spent:
+        return "No calls were metered."
+    used = bill.spent_in({"": report.spent["total"]})
+    told = "dollars unknown" if used.usd is None else dollars(used.usd)
+    return f"Spent: {count(used.calls, 'call')}, {count(used.tokens, 'token')}, {told}, {report.seconds:,.0f} seconds."
+
+
+_FIGURES = ("mean [95 %]", "failed as 0", "pass@1", "pass@k", "problems", "answers", "no answer", "failed", "tokens")
+
+
+def _result(report: "Report") -> Section | None:
+    measured = [(name, one) for name, one in (("before", report.before), ("after", report.after)) if one is not None]
+    if not measured:
+        return None
+    text = [
+        "Mean over problems of the mean reward of their answers (those without an answer count, failed ones do not), with "
+        "its 95 % interval over problems; beside it the mean with every failed one as 0."
+    ]
+    if report.gain:
+        text.append(_paired(report.gain))
+    return Section(
+        "What it is worth",
+        tuple(text),
+        Table(
+            "Scores on held-out problems",
+            ("", *(name for name, _ in measured)),
+            list(zip(_FIGURES, *(_figures(one) for _, one in measured), strict=True)),
+            frozenset(range(1, 1 + len(measured))),
+        ),
+        _accuracy(measured, "accuracy", "Mean reward on held-out problems"),
+    )
+
+
+def _paired(gain: Paired) -> str:
+    moved = f"{gain.better} better, {gain.worse} worse, {gain.left_out} left out"
+    return f"Paired on the same {count(gain.n_problems, 'problem')}: {difference(gain)}, {gain.verdict}; {moved}."
+
+
+def _figures(value: Score) -> tuple[str, ...]:
+    last = max(value.pass_at, default=0)
+    best = f"{number(value.pass_at[last])} (k={last})" if last else UNKNOWN
+    counts = (value.n_problems, value.n_answers, value.no_answer, value.failed, value.tokens.total)
+    return (
+        interval(value.mean, value.interval),
+        number(value.mean_failed_as_0),
+        number(value.pass_at.get(1)),
+        best,
+        *(f"{one:,}" for one in counts),
+    )
+
+
+def _accuracy(measured: list[tuple[str, Score]], name: str, caption: str) -> tuple[Chart, ...]:
+    bars = [
+        charts.Bar(told, one.mean, one.interval, told.endswith("after"))
+        for told, one in measured
+        if one.mean is not None
+    ]
+    words = "; ".join(f"{told} {interval(one.mean, one.interval)}" for told, one in measured)
+    return (
+        (Chart(charts.accuracy(bars, name), f"{caption}: {words}", f"{caption}, with 95 % intervals"),) if bars else ()
+    )
+
+
+def _families(report: "Report") -> Section | None:
+    if not report.families:
+        return None
+    rows = [
+        (
+            family.name,
+            f"{family.gain.n_problems:,}",
+            interval(family.before.mean, family.before.interval),
+            interval(family.after.mean, family.after.interval),
+            difference(family.gain),
+            family.gain.verdict,
+        )
+        for family in report.families
+    ]
+    header = ("kind", "problems", "before", "after", "difference", "verdict")
+    table = Table("Scores by kind of problem", header, rows, frozenset({1, 2, 3, 4}))
+    sides = [
+        pair
+        for family in report.families
+        for pair in ((f"{family.name} before", family.before), (f"{family.name} after", family.after))
+    ]
+    return Section("By kind of problem", (), table, _accuracy(sides, "families", "Mean reward by kind of problem"))
+
+
+def _library(report: "Report") -> Section:
+    share = UNKNOWN if report.overhead_share is None else f"{100 * report.overhead_share:.1f} %"
+    size = f"{count(len(report.library), 'experience')}, about {report.overhead_tokens:,} tokens: {share} of a held-out prompt."
+    rows = [
+        (entry.id, entry.text, number(entry.confidence), str(entry.created_step)) for entry in report.library.entries
+    ]
+    table = Table("Experiences", ("id", "experience", "confidence", "step"), rows, frozenset({2, 3}))
+    sizes = [report.start_size, *(step.library_size for step in report.steps)]
+    words = f"Entries before the first step and after each: {', '.join(map(str, sizes))}"
+    growth = (Chart(charts.growth(sizes, "growth"), words, "Entries after each step"),) if report.steps else ()
+    return Section("The library", (size,), table if rows else None, growth)
+
+
+def _steps(report: "Report") -> Section | None:
+    if not report.steps:
+        return None
+    rows = [
+        (
+            f"{step.epoch}/{step.step}",
+            number(step.mean),
+            number(step.mean_failed_as_0),
+            f"{step.informative} / {step.homogeneous}",
+            f"{step.failed} / {step.rollouts}",
+            ", ".join(f"{times} {option}" for option, times in sorted(step.accepted.items())) or "none",
+            str(step.rejected),
+            f"{step.library_size} ({step.library_tokens:,})",
+            duration(step.seconds),
+        )
+        for step in report.steps
+    ]
+    header = (
+        "epoch/step", "training mean", "failed as 0", "groups mixed / alike", "failed / rollouts", "accepted", "rejected",
+        "library (tokens)", "time",
+    )  # fmt: skip
+    text = "Mixed / alike counts groups: one whose answers all got the same reward teaches nothing and costs no reflection."
+    means = [(step.step, step.mean) for step in report.steps if step.mean is not None]
+    words = f"Training mean per step: {', '.join(f'{step}: {number(mean)}' for step, mean in means)}"
+    drawn = (
+        (Chart(charts.course(means, "course"), words, "Mean reward of the training answers, by step"),) if means else ()
+    )
+    return Section("Step by step", (text,), Table("Steps", header, rows, frozenset({0, 1, 2, 3, 4, 6, 7, 8})), drawn)
+
+
+def _identity(report: "Report") -> Section:
+    rows = [("model", report.model), ("weights", report.weights)]
+    if report.verified is not None:
+        rows.append(("weights unchanged", "yes, verified" if report.verified else "NO"))
+    rows += [(name, value) for name, value in (("started", report.started), ("finished", report.finished)) if value]
+    rows += [(f"{name} problems", f"{number:,}") for name, number in report.problems.items()]
+    rows += [(f"{name} SHA-256", value) for name, value in report.digests.items()]
+    rows += [(key, str(value)) for key, value in sorted(report.config.items()) if value not in (None, "", {})]
+    return Section("How to repeat it", (), Table("Settings and digests", ("key", "value"), rows))

@@ -1,0 +1,57 @@
+"""Writing files so that a crash, a full disk or a kill leaves the old one or the new one, never half (SPEC 2.6)."""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from gym.errors import StorageError
+
+
+def write_atomic(path: str | Path, text: str) -> None:
+    """Replace the file by `text` in UTF-8: temporary file, fsync, rename. Missing folders are made.
+
+    Raises `StorageError` naming the path; the old file is then intact.
+    """
+    target = Path(path)
+    temporary = ""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_mode(target))
+        os.replace(temporary, target)
+        _sync_folder(target.parent)
+    except OSError as error:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        what = error.strerror or str(error)
+        raise StorageError(f"cannot write {str(target)!r}: {what}; what was there before is intact") from error
+    except BaseException:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    """The old file's permissions; for a new file, what the process's mask leaves of 0666."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system lets a folder be opened."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

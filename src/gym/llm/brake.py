@@ -1,0 +1,50 @@
+"""The brake: once pulled, calls in flight finish and are recorded, and no new one starts (Ctrl-C, budgets).
+
+Invariant: `_reason` is set once and never cleared; whoever waits is woken on its own event loop.
+"""
+
+import asyncio
+import contextlib
+
+from gym.errors import Stopped
+
+
+class Brake:
+    """Shared by everything that sends calls in a run; `pull` may be called from any thread or signal handler."""
+
+    def __init__(self) -> None:
+        self._reason: Stopped | None = None
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    @property
+    def reason(self) -> Stopped | None:
+        """Why no new call starts, or None while they do."""
+        return self._reason
+
+    def pull(self, reason: Stopped) -> None:
+        """Stop new calls; the first reason stands."""
+        self._reason = self._reason or reason
+        for future in tuple(self._waiting):
+            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                future.get_loop().call_soon_threadsafe(_wake, future)
+
+    def check(self) -> None:
+        """Raise the reason when pulled."""
+        if self._reason is not None:
+            raise self._reason.with_traceback(None)
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep, but no longer than until the brake is pulled."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.add(future)
+        try:
+            if self._reason is None:
+                await asyncio.wait({future}, timeout=seconds)
+        finally:
+            self._waiting.discard(future)
+            future.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

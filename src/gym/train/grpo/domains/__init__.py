@@ -1,0 +1,1 @@
+"""Domains: what a task brings (data, instructions, reward); one file or folder each, `DOMAIN = …`, found by name."""

@@ -1,0 +1,51 @@
+"""What a domain is: a name, how its problems are loaded, what the model is told, and what scores it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gym.core.problem import Problem, Solver
+from gym.train.grpo.solvers.single_turn import single_turn
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Problems in the order of their file, and what was dropped or decided on the way, each with its lines."""
+
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Load(Protocol):
+    """Reads a problem set. Raises `DataError` when there is none, `MissingExtra` when a reader is not installed."""
+
+    def __call__(self, source: str, *, data_dir: str, input_key: str, answer_key: str, truncate: int | None) -> Loaded:
+        """The problems of `source`, at most the first `truncate`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """What a domain tells the model."""
+
+    solve: str = ""
+    """Instructions in the system prompt, before the library; may be empty."""
+
+
+def no_veto(text: str) -> str | None:
+    """Every experience text is welcome."""
+    return None
+
+
+@dataclass(frozen=True)
+class Domain:
+    """A kind of task."""
+
+    name: str
+    load: Load
+    prompts: Prompts = Prompts()
+    reward: str = "normalized"
+    """Name of the reward when the user names none."""
+    solver: Solver = single_turn
+    veto: Callable[[str], str | None] = no_veto
+    """The domain's own reason to refuse an experience text, or None."""

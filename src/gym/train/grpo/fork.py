@@ -1,0 +1,25 @@
+"""A new run that starts from an old one's paid calls (SPEC 4.6)."""
+
+import shutil
+
+from gym.config import RunConfig
+from gym.errors import ConfigError
+from gym.train.grpo.run_dir import RunDir, safe_name
+from gym.train.grpo.task import run_folder
+
+
+def fork_run(config: RunConfig, new_name: str) -> RunConfig:
+    """The configuration of a run called `new_name`, whose call log starts as a copy of the present run's.
+
+    Calls that the changed settings leave as they were are then served free. Raises `ConfigError` when the old run does
+    not exist or the new one already does.
+    """
+    old = run_folder(config)
+    if not (old / "calls.jsonl").exists():
+        raise ConfigError(f"--fork: there is no run {str(old)!r} to fork from; start it without --fork")
+    new = old.parent / safe_name(new_name)
+    if new.exists():
+        raise ConfigError(f"--fork: {str(new)!r} exists already; choose another name")
+    with RunDir(old), RunDir(new):
+        shutil.copyfile(old / "calls.jsonl", new / "calls.jsonl")
+    return config.model_copy(update={"output_dir": str(old.parent), "experiment_name": new.name})

@@ -1,0 +1,97 @@
+"""From a finished run to its report: `report.md`, `report.html` and `report.json` in the run directory."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from gym.config import RunConfig
+from gym.core.admission import estimate_tokens
+from gym.core.experience import Library
+from gym.core.prompting import library_block, solve_messages
+from gym.evaluation.estimate import estimate_for
+from gym.evaluation.evaluate import Evaluation
+from gym.evaluation.metrics import Paired
+from gym.evaluation.report import Report, families, html, markdown
+from gym.files import write_atomic
+from gym.train.grpo.manifest import Weights, model_changes
+from gym.train.grpo.run_dir import RunDir, StepStats
+from gym.train.grpo.session import Session
+from gym.train.grpo.task import Task
+
+
+def report_of(
+    config: RunConfig,
+    task: Task,
+    session: Session,
+    *,
+    name: str,
+    weights: Weights,
+    start: Library,
+    library: Library,
+    steps: Sequence[StepStats],
+    before: Evaluation | None,
+    after: Evaluation | None,
+    gain: Paired | None,
+    seconds: float,
+) -> Report:
+    """Everything that is known at the end of a run, in one value."""
+    overhead = estimate_tokens(library_block(library.render()))
+    return Report(
+        name=name,
+        verified=None if weights.after is None else weights.before == weights.after,
+        problems={"training": len(task.train), "validation": len(task.val), "held-out": len(task.test)},
+        model=config.model_name_or_path,
+        config=config.public(),
+        weights=weights.story,
+        digests={"config": config.digest(), **{f"{role} data": value for role, value in task.inputs().items()}},
+        before=before.score if before else None,
+        after=after.score if after else None,
+        gain=gain,
+        families=families(before.groups, after.groups, seed=config.seed) if before and after else (),
+        library=library,
+        start_size=len(start),
+        steps=tuple(steps),
+        spent=session.meter.snapshot(),
+        predicted=estimate_for(config, task),
+        overhead_tokens=overhead,
+        overhead_share=_share(config, task, library, overhead),
+        seconds=seconds,
+        notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),
+    )
+
+
+def write_report(folder: RunDir, report: Report) -> None:
+    """The three views of a report, side by side."""
+    folder.write_json("report.json", report.model_dump(mode="json"))
+    write_atomic(folder.path("report.md"), markdown(report))
+    write_atomic(folder.path("report.html"), html(report))
+
+
+def _share(config: RunConfig, task: Task, library: Library, overhead: int) -> float | None:
+    """The library's share of a prompt's tokens, averaged over the held-out (else the training) problems."""
+    instructions = config.system_prompt or task.domain.prompts.solve
+    prompts = [
+        sum(
+            estimate_tokens(message.content)
+            for message in solve_messages(problem.query, library.render(), instructions)
+        )
+        for problem in task.test or task.train
+    ]
+    return overhead / fmean(prompts) if prompts and fmean(prompts) else None
+
+
+def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
+    """What a reader must not overlook."""
+    notes = []
+    if config.grpo_group_size == 1:
+        notes.append("a group size of 1 has no attempts to compare: nothing can be learned; use 5")
+    elif steps and not any(stats.informative for stats in steps) and config.learn_from == "mixed":
+        notes.append(
+            "no group was informative: all answers to each problem got the same reward, so nothing could be learned; "
+            "try harder or easier problems, a higher temperature, or --learn-from mixed+all_wrong"
+        )
+    failed = sum(stats.failed for stats in steps)
+    if failed:
+        notes.append(
+            f"{failed} of {sum(stats.rollouts for stats in steps)} training rollouts failed and taught nothing"
+        )
+    return notes

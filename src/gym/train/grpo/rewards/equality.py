@@ -1,0 +1,323 @@
+r"""Whether two mathematical answers are the same, decided by rules that need no algebra system.
+
+Each rule decides or passes on; what no rule decides goes to `math_verify` in a worker. The rules exist where a general
+engine errs: units, number bases, percent, kinds of brackets, lists, choices, words (FAULTS G13 to G16).
+
+Percent is two numbers. `25\%` equals `0.25`. It equals a bare `25` when the question asks for a percentage, or when
+there is no question to ask; else not.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from gym.train.grpo.rewards.exactly import value
+from gym.train.grpo.rewards.latex import plain, split_top, unwrapped
+
+
+class Ruling(NamedTuple):
+    """A decision and the rule that made it; `equal` None: no rule decides."""
+
+    equal: bool | None
+    rule: str
+
+
+UNDECIDED = Ruling(None, "")
+
+MAX_LENGTH = 1_000
+"""Characters of an answer, or four times its gold, beyond which nobody reads it."""
+
+
+def compare(gold: str, answer: str, question: str = "") -> Ruling:
+    r"""Whether `answer` is `gold`, both as written.
+
+    >>> compare("pi/2", "\\frac{\\pi}{2}"), compare("7", "17, 27, 70"), compare("(1,3]", "1<x\\le 3")
+    (Ruling(equal=None, rule=''), Ruling(equal=False, rule='list'), Ruling(equal=True, rule='exact'))
+    """
+    if len(answer) > max(MAX_LENGTH, 4 * len(gold)):
+        return Ruling(False, "too long")
+    pair = _without_names(_without_approx(plain(gold)), _without_approx(plain(answer)))
+    return _decide(_interval(pair[0]), _interval(pair[1]), question)
+
+
+def _decide(gold: str, answer: str, question: str) -> Ruling:
+    if not answer:
+        return Ruling(False, "empty")
+    if _compact(gold) == _compact(answer):
+        return Ruling(True, "exact")
+    rules: tuple[Callable[[str, str], Ruling], ...] = (
+        _choice, partial(_percent, question=question), _clock, _base, _unit, _rational, _words, _hostile,
+        partial(_collection, question=question),
+    )  # fmt: skip
+    for rule in rules:
+        ruling = rule(gold, answer)
+        if ruling.equal is not None:
+            return ruling
+    return UNDECIDED
+
+
+_LETTER = re.compile(r"(?:\\text\s*\{\s*)?\(?([A-Z])\)?[.:]?\s*\}?(?:$|[\s).:].*)", re.DOTALL)
+
+
+def _choice(gold: str, answer: str) -> Ruling:
+    """A gold that is one capital letter: the answer opens with a letter, in brackets or not."""
+    wanted = re.fullmatch(r"\(?([A-Z])\)?", gold)
+    given = _LETTER.fullmatch(answer)
+    if wanted and given:
+        return Ruling(wanted[1] == given[1], "choice")
+    return UNDECIDED
+
+
+_PERCENT = re.compile(r"(.+?)\s*(?:\\?%|\\text\{\s*(?:\\?%|percent)\s*\}|\bpercent)")
+
+
+def _percent(gold: str, answer: str, question: str) -> Ruling:
+    sides = [(match[1] if (match := _PERCENT.fullmatch(text)) else text, match is not None) for text in (gold, answer)]
+    (gold_text, gold_marked), (answer_text, answer_marked) = sides
+    if not (gold_marked or answer_marked):
+        return UNDECIDED
+    wanted, given = value(gold_text), value(answer_text)
+    if wanted is None or given is None:
+        return UNDECIDED
+    if gold_marked == answer_marked:
+        return Ruling(wanted == given, "percent")
+    asked = not question or re.search(r"percent|\\?%", question, re.IGNORECASE) is not None
+    share = wanted / 100 == given if gold_marked else wanted == given / 100
+    return Ruling(share or (asked and wanted == given), "percent")
+
+
+def _clock(gold: str, answer: str) -> Ruling:
+    times = [re.fullmatch(r"0?(\d{1,2}):(\d{2})", text) for text in (gold, answer)]
+    if times[0] and times[1]:
+        return Ruling(times[0].groups() == times[1].groups(), "time")
+    return UNDECIDED
+
+
+_BASE = re.compile(r"([0-9A-Za-z]+)_\{?(\d+|\\text\{\w+\})\}?")
+
+
+def _base(gold: str, answer: str) -> Ruling:
+    """Digits with a base; a base that one side leaves out is taken from the other."""
+    wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
+    if wanted and given and wanted[1][0].isdigit():
+        return Ruling(wanted.groups() == given.groups(), "base")
+    one, other = (wanted, answer) if wanted else (given, gold)
+    if one and one[1].isdigit() and re.fullmatch(r"[0-9A-Za-z]+", other):
+        return Ruling(one[1] == other, "base")
+    return UNDECIDED
+
+
+_UNIT = re.compile(
+    r"(?P<number>.*[\d})\]])\s*(?P<unit>\^\\circ(?:\s*\\?(?:text\{\s*[CF]\s*\}|[CF]))?"
+    r"|\\text\{[^{}]*[A-Za-z][^{}]*\}(?:\s*\^\{?\d\}?)?|(?<![\\A-Za-z])[A-Za-z]{3,}(?:\s+(?:of|per|[A-Za-z]{3,}))*)"
+)
+_CURRENCY = re.compile(r"(?:\\\$|[$€£¥])\s*(.+)|(.+?)\s*(?:\\\$|[€£¥])")
+_SAME_UNIT = {
+    "degrees": "degree", "deg": "degree", "^\\circ": "degree", "dollars": "dollar", "inches": "inch", "feet": "foot",
+    "ft": "foot", "in": "inch", "meters": "m", "meter": "m", "metres": "m", "centimeters": "cm", "centimeter": "cm",
+    "kilometers": "km", "kilometer": "km", "minutes": "minute", "min": "minute", "hours": "hour", "seconds": "second",
+    "units": "", "unit": "",
+}  # fmt: skip
+
+
+def _unit(gold: str, answer: str) -> Ruling:
+    """Numbers with units: two units must agree, one alone is dropped."""
+    wanted, wanted_unit = _measure(gold)
+    given, given_unit = _measure(answer)
+    if not (wanted_unit or given_unit):
+        return UNDECIDED
+    if wanted_unit and given_unit and wanted_unit != given_unit:
+        return Ruling(False, "unit")
+    if wanted == gold and given == answer:
+        return UNDECIDED
+    ruling = _decide(wanted, given, "")
+    return Ruling(ruling.equal, "unit") if ruling.equal is not None else UNDECIDED
+
+
+def _measure(text: str) -> tuple[str, str]:
+    if money := _CURRENCY.fullmatch(text):
+        return (money[1] or money[2]).strip(), "dollar"
+    match = _UNIT.fullmatch(text)
+    if match is None or value(match["number"]) is None:
+        return text, ""
+    unit = re.sub(r"\\text\{([^{}]*)\}", r"\1", match["unit"])
+    unit = " ".join(re.sub(r"[\s{}]+", " ", unit).lower().split()).replace(" ^", "^")
+    name, power, exponent = unit.partition("^") if not unit.startswith("^") else (unit, "", "")
+    name = _SAME_UNIT.get(name.strip(), name.strip().removesuffix("s"))
+    return match["number"].strip(), f"{name}{power}{exponent}" or "unit"
+
+
+def _rational(gold: str, answer: str) -> Ruling:
+    wanted, given = value(gold), value(answer)
+    if wanted is not None and given is not None:
+        whole = wanted.denominator == 1 and given.denominator == 1
+        return Ruling(wanted == given, "integer" if whole else "rational")
+    return UNDECIDED
+
+
+_PLAIN_WORDS = re.compile(r"[A-Za-z][A-Za-z' -]{2,}")
+
+
+def _words(gold: str, answer: str) -> Ruling:
+    """A gold in words is matched as words; a number is never matched by words."""
+    words = _PLAIN_WORDS.fullmatch(_spelled(gold)) and not re.search(r"\s-|-\s", gold)
+    if words and (" " in gold or len(gold) >= 4) and not re.search(r"\\(?!text)", gold):
+        return Ruling(_spelled(gold).casefold() == _spelled(answer).casefold(), "words")
+    if value(gold) is not None and _PLAIN_WORDS.fullmatch(_spelled(answer)):
+        return Ruling(False, "words")
+    return UNDECIDED
+
+
+def _spelled(text: str) -> str:
+    return " ".join(re.sub(r"\\text\{([^{}]*)\}", r"\1", text).split())
+
+
+_HOSTILE = (
+    (re.compile(r"(?:\^|\*\*)[\s{(]*[^\s^*]{1,40}?[\s})]*(?:\^|\*\*)"), "power tower"),
+    (re.compile(r"(?:\^|\*\*)[\s{(+-]*\d{5,}"), "huge power"),
+    (re.compile(r"\d{4,}[\s})]*!|!\s*[)}]*\s*!|\b(?:factorial|gamma|binom)\W*\d{4,}"), "huge factorial"),
+    (re.compile(r"__|[\"'`\\]\s*[\"'`]|\bimport\b|\blambda\b"), "code"),
+    (re.compile(r"\d{1001,}"), "huge number"),
+)
+_MAX_DEPTH = 25
+
+
+def _hostile(gold: str, answer: str) -> Ruling:
+    """What could keep an algebra system busy for ever is not an answer to a question with a sane one."""
+    if max((answer.count(char) for char in "([{"), default=0) > _MAX_DEPTH and _depth(answer) > _MAX_DEPTH:
+        return Ruling(False, "too deep")
+    for pattern, name in _HOSTILE:
+        if pattern.search(answer) and not pattern.search(gold):
+            return Ruling(False, name)
+    return UNDECIDED
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+_SEPARATORS = r",|;|\\text\{\s*(?:,?\s*and|or)\s*\}|\b(?:and|or)\b"
+_BRACKETED = re.compile(r"(\\?[({\[])(.*?)(\\?[)}\]])", re.DOTALL)
+
+
+def _collection(gold: str, answer: str, question: str) -> Ruling:
+    """Tuples and intervals in order, sets and bare lists in any order; kinds of brackets must agree."""
+    (wanted_kind, wanted), (given_kind, given) = _parts(gold), _parts(answer)
+    if len(wanted) == len(given) == 1:
+        return UNDECIDED
+    if wanted_kind and given_kind and wanted_kind != given_kind:
+        return Ruling(False, "brackets")
+    if len(wanted) != len(given):
+        return Ruling(False, "list")
+    ordered = "(" in wanted_kind + given_kind or "[" in wanted_kind + given_kind
+    same = _in_order(wanted, given, question) if ordered else _in_any_order(wanted, given, question)
+    return Ruling(same, "list")
+
+
+def _parts(text: str) -> tuple[str, list[str]]:
+    """The kind of brackets around a collection ("" for none) and its members."""
+    kind, inner = "", text
+    outer = _BRACKETED.fullmatch(text)
+    if outer and outer[1] != "{" and len(split_top(text, _SEPARATORS)) == 1:
+        kind, inner = outer[1].replace("\\", "") + outer[3].replace("\\", ""), outer[2]
+    members = [part for part in split_top(inner, _SEPARATORS) if part]
+    if len(members) > 1 and kind in ("", "{}"):
+        members = [_without_names("", member)[1] for member in members]
+    members = [one for member in members for one in _both_signs(member)]
+    if len(members) < 2 and kind != "{}":
+        return "", members or [text]
+    return kind, members
+
+
+def _both_signs(member: str) -> list[str]:
+    if member.count(r"\pm") != 1:
+        return [member]
+    return [member.replace(r"\pm", sign).lstrip("+ ") for sign in ("+", "-")]
+
+
+def _in_order(wanted: Sequence[str], given: Sequence[str], question: str) -> bool | None:
+    found = [_decide(_member(one), _member(other), question).equal for one, other in zip(wanted, given, strict=True)]
+    return False if False in found else None if None in found else True
+
+
+def _in_any_order(wanted: Sequence[str], given: Sequence[str], question: str) -> bool | None:
+    left = list(given)
+    for one in wanted:
+        found = [_decide(_member(one), _member(other), question).equal for other in left]
+        if True in found:
+            left.pop(found.index(True))
+        else:
+            return None if None in found else False
+    return True
+
+
+def _member(text: str) -> str:
+    return unwrapped(text.strip())
+
+
+_NAME = re.compile(r"\s*(?:[A-Za-z](?:_\{?\w+\}?)?|[A-Za-z]\([a-z]\)|\\[a-z]+)\s*(?:=|\\in(?![A-Za-z]))\s*([^=]+)")
+
+
+def _without_names(gold: str, answer: str) -> tuple[str, str]:
+    """`x = 5` is 5 when the other side has no equation, or the same name; `a = b = 5` is 5 likewise."""
+    names = [(_NAME.fullmatch(side), side) for side in (gold, answer)]
+    gold_name, answer_name = (side[: match.start(1)] if match else "" for match, side in names)
+    if gold_name and answer_name and _compact(gold_name) != _compact(answer_name):
+        return gold, answer
+    has = ["=" in side or r"\in " in side for side in (gold, answer)]
+    if has[0] and (gold_name and (answer_name or not has[1])):
+        gold = gold[len(gold_name) :].strip()
+    if has[1] and (answer_name and (gold_name or not has[0])):
+        answer = answer[len(answer_name) :].strip()
+    elif has[1] and not has[0] and not re.search(r"[,;]", answer):
+        answer = answer.rpartition("=")[2].strip()
+    return gold, answer
+
+
+def _without_approx(text: str) -> str:
+    return re.sub(r"^\s*\\(?:approx|sim)(?:eq)?\s*", "", text)
+
+
+_ORDER = r"\s*(<|>|\\le(?![a-z])|\\ge(?![a-z])|\\lt(?![a-z])|\\gt(?![a-z]))\s*"
+_END = r"([^<>=\\]+|[^<>=\\]*\\(?:frac|sqrt|pi|infty)[^<>=]*?)"
+_BETWEEN = re.compile(rf"{_END}{_ORDER}([a-z]){_ORDER}{_END}")
+_ONE_SIDED = re.compile(rf"([a-z]){_ORDER}{_END}")
+
+
+def _interval(text: str) -> str:
+    r"""An inequality of one variable as an interval; `+\infty` without its sign.
+
+    >>> _interval("1 < x \\le 3"), _interval("x \\ge 2")
+    ('(1,3]', '[2,\\infty)')
+    """
+    text = re.sub(r"\+\s*\\infty", r"\\infty", text)
+    if match := _BETWEEN.fullmatch(text):
+        low, first, _, second, high = match.groups()
+        if _rising(first) and _rising(second):
+            return f"{'[' if _closed(first) else '('}{low.strip()},{high.strip()}{']' if _closed(second) else ')'}"
+        if not _rising(first) and not _rising(second):
+            return f"{'[' if _closed(second) else '('}{high.strip()},{low.strip()}{']' if _closed(first) else ')'}"
+    if match := _ONE_SIDED.fullmatch(text):
+        _, order, bound = match.groups()
+        bound = bound.strip()
+        if _rising(order):
+            return rf"(-\infty,{bound}{']' if _closed(order) else ')'}"
+        return rf"{'[' if _closed(order) else '('}{bound},\infty)"
+    return text
+
+
+def _rising(order: str) -> bool:
+    return order in ("<", r"\le", r"\lt")
+
+
+def _closed(order: str) -> bool:
+    return order in (r"\le", r"\ge")
+
+
+def _compact(text: str) -> str:
+    return re.sub(r"\s+", "", text)

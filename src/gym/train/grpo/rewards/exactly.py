@@ -1,0 +1,83 @@
+r"""Exact rational values of answers, without a computer algebra system: AIME, DAPO and GSM8K need nothing more.
+
+>>> value("025"), value("1,234.50"), value("5\\frac{2}{3}"), value("6.02\\times10^5"), value("seven")
+(Fraction(25, 1), Fraction(2469, 2), Fraction(17, 3), Fraction(602000, 1), Fraction(7, 1))
+"""
+
+import re
+from fractions import Fraction
+
+from gym.train.grpo.rewards.latex import unwrapped
+
+MAX_DIGITS = 4_000
+_MAX_BITS = 20_000
+
+_DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)"
+_PLAIN = re.compile(rf"[+-]?{_DECIMAL}(?:[eE][+-]?\d{{1,3}})?")
+_SCIENTIFIC = re.compile(rf"([+-]?{_DECIMAL})(?:\\times|\\cdot|\*)10(?:\^|\*\*)\{{?\(?([+-]?\d{{1,3}})\)?\}}?")
+_POWER = re.compile(r"([+-]?)(\d{1,20})(?:\^|\*\*)(?:\{([+-]?\d{1,5})\}|(\d{1,5}))")
+_FRAC = re.compile(r"([+-]?)\\frac\{([^{}]+)\}\{([^{}]+)\}")
+_MIXED = re.compile(r"([+-]?)(\d{1,9})\\frac\{(\d{1,9})\}\{(\d{1,9})\}")
+_RATIO = re.compile(r"([^/:]+)[/:]([^/:]+)")
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_WORDS = {word: place for place, word in enumerate(_ONES)} | {word: 10 * place for place, word in enumerate(_TENS, 2)}
+
+
+def value(text: str) -> Fraction | None:
+    """The number that a text in the spelling of `latex.plain` writes; None when it is no plain rational number."""
+    bare = unwrapped("".join(text.split())).replace("\\$", "")
+    if not bare or len(bare) > MAX_DIGITS:
+        return _word(text)
+    try:
+        return _number(bare) if any(char.isdigit() for char in bare) else _word(text)
+    except (ZeroDivisionError, ValueError, OverflowError):
+        return None
+
+
+def _number(text: str) -> Fraction | None:
+    if _PLAIN.fullmatch(text):
+        return Fraction(text.replace(",", ""))
+    if match := _SCIENTIFIC.fullmatch(text):
+        return Fraction(match[1].replace(",", "")) * Fraction(10) ** int(match[2])
+    if match := _MIXED.fullmatch(text):
+        whole = Fraction(match[2]) + Fraction(int(match[3]), int(match[4]))
+        return -whole if match[1] == "-" else whole
+    if match := _FRAC.fullmatch(text):
+        return _divided(match[2], match[3], negative=match[1] == "-")
+    if match := _POWER.fullmatch(text):
+        return _power(int(match[2]), int(match[3] or match[4]), negative=match[1] == "-")
+    if (match := _RATIO.fullmatch(text)) and not re.fullmatch(r"\d{1,2}:\d{2}", text):
+        return _divided(match[1], match[2], negative=False)
+    return None
+
+
+def _divided(top: str, bottom: str, *, negative: bool) -> Fraction | None:
+    if any(re.search(r"[/:]|\\frac", part) for part in (top, bottom)):
+        return None
+    above, below = value(top), value(bottom)
+    if above is None or not below:
+        return None
+    return -above / below if negative else above / below
+
+
+def _power(base: int, exponent: int, *, negative: bool) -> Fraction | None:
+    if base.bit_length() * abs(exponent) > _MAX_BITS:
+        return None
+    result = Fraction(base) ** exponent
+    return -result if negative else result
+
+
+def _word(text: str) -> Fraction | None:
+    """Zero to ninety-nine in English words."""
+    parts = text.strip().lower().replace("-", " ").split()
+    numbers = [_WORDS.get(part) for part in parts]
+    match numbers:
+        case [int(one)]:
+            return Fraction(one)
+        case [int(tens), int(ones)] if tens >= 20 and 0 < ones < 10:
+            return Fraction(tens + ones)
+    return None

@@ -1,0 +1,105 @@
+r"""One spelling for what mathematics writes in many: Unicode to LaTeX, spacing and wrappers dropped, fractions braced.
+
+>>> plain("$\\dfrac12\\,$."), plain("½"), plain("1\\,000\\,000"), plain("pi/2"), plain("\\textbf{(051) }")
+('\\frac{1}{2}', '\\frac{1}{2}', '1000000', '\\pi/2', '(051)')
+"""
+
+import re
+import unicodedata
+
+_SYMBOLS = {
+    "−": "-", "–": "-", "—": "-", "‐": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "÷": "/", "⁄": "/",
+    "∕": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
+    "∅": r"\emptyset ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "°": r"^\circ ", "±": r"\pm ", "√": r"\sqrt ", "。": ".",
+    "，": ",", "：": ":",
+}  # fmt: skip
+_REWRITES = [
+    (re.compile(r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle|textstyle|limits)(?![A-Za-z])"), ""),
+    (re.compile(r"\\[()\[\]]|(?<!\\)\$"), " "),
+    (re.compile(r"(?<!\\)\\[!,;: ]|~|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}"), ""),
+    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
+    (re.compile(r"\\varnothing(?![A-Za-z])"), r"\\emptyset"),
+    (re.compile(r"\\l(?:eq|eqslant)(?![A-Za-z])"), r"\\le"),
+    (re.compile(r"\\g(?:eq|eqslant)(?![A-Za-z])"), r"\\ge"),
+    (re.compile(r"\\neq(?![A-Za-z])"), r"\\ne"),
+    (re.compile(r"\\(begin|end)\{[bv]matrix\}"), r"\\\1{pmatrix}"),
+    (re.compile(r"<="), r"\\le "),
+    (re.compile(r">="), r"\\ge "),
+    (re.compile(r"\^\{?\\circ\s*\}?|\\degrees?(?![A-Za-z])"), r"^\\circ"),
+    (re.compile(r"\\(?:mathbf|mathrm|mathit|boldsymbol|bm|mathsf|boxed|fbox)\{([^{}]*)\}"), r"\1"),
+    (re.compile(r"\\(?:textbf|textit|textrm|mbox|textnormal|emph|text)\s*\{([^{}]*)\}"), r"\\text{\1}"),
+    (re.compile(r"\\frac\s*([0-9a-zA-Z])\s*([0-9a-zA-Z])"), r"\\frac{\1}{\2}"),
+    (re.compile(r"\\frac\s*([0-9a-zA-Z])\s*\{"), r"\\frac{\1}{"),
+    (re.compile(r"(\\frac\{[^{}]*\})\s*([0-9a-zA-Z])"), r"\1{\2}"),
+    (re.compile(r"\\sqrt\s*([0-9a-zA-Z])"), r"\\sqrt{\1}"),
+    (re.compile(r"(?:\\|(?<![A-Za-z\\]))sqrt\s*\(([^()]*)\)"), r"\\sqrt{\1}"),
+    (re.compile(r"(?<![A-Za-z\\])(pi|infty)(?![A-Za-z])"), r"\\\1"),
+    (re.compile(r"(?<![A-Za-z\\])infinity(?![A-Za-z])"), r"\\infty"),
+    (re.compile(r"\s+"), " "),
+]
+_WHOLE_TEXT = re.compile(r"\\text\{([^{}]*)\}")
+
+
+def plain(text: str) -> str:
+    """The text in one spelling; what cannot be read is left as it stands."""
+    text = "".join(map(_symbol, text))
+    for pattern, replacement in _REWRITES:
+        text = pattern.sub(replacement, text)
+    text = text.strip().strip("*").strip()
+    while text.endswith((".", ",", ";", ":")):
+        text = text[:-1].rstrip()
+    if whole := _WHOLE_TEXT.fullmatch(text):
+        return whole[1].strip()
+    return unwrapped(text)
+
+
+def unwrapped(text: str) -> str:
+    """The text without brackets and braces around the whole of it that hold one thing.
+
+    >>> unwrapped("((7))"), unwrapped("(1,2)"), unwrapped("(1)(2)")
+    ('7', '(1,2)', '(1)(2)')
+    """
+    spans = _pairs(text)
+    start, end = 0, len(text)
+    while end - start > 2 and text[start] in "({" and spans.get(start) == end - 1:
+        start, end = start + 1, end - 1
+    inner = text[start:end].strip()
+    return text if "," in inner or start == 0 or re.fullmatch(r"[A-Z]|0\d+", inner) else inner
+
+
+def split_top(text: str, separators: str) -> list[str]:
+    """The parts between separators (a regular expression) that stand outside every bracket."""
+    parts, depth, last = [], 0, 0
+    for token in re.finditer(rf"(?P<separator>{separators})|\\?[(\[{{]|\\?[)\]}}]", text):
+        if token["separator"] is None:
+            depth += 1 if token[0][-1] in "([{" else -1
+        elif depth == 0:
+            parts.append(text[last : token.start()].strip())
+            last = token.end()
+    return [*parts, text[last:].strip()]
+
+
+def _symbol(char: str) -> str:
+    if char in _SYMBOLS:
+        return _SYMBOLS[char]
+    kind, _, parts = unicodedata.decomposition(char).partition(" ")
+    if kind not in ("<fraction>", "<super>", "<sub>"):
+        return char if char.isascii() else unicodedata.normalize("NFKC", char)
+    plain_text = "".join(chr(int(code, 16)) for code in parts.split())
+    if kind == "<fraction>":
+        top, _, bottom = plain_text.partition("⁄")
+        return rf"\frac{{{top}}}{{{bottom}}}"
+    return f"{'^' if kind == '<super>' else '_'}{{{plain_text}}}"
+
+
+def _pairs(text: str) -> dict[int, int]:
+    """Position of each opening bracket or brace -> position of its partner."""
+    stack: list[int] = []
+    found = {}
+    for place, char in enumerate(text):
+        if char in "({":
+            stack.append(place)
+        elif char in ")}" and stack:
+            found[stack.pop()] = place
+    return found

@@ -1,0 +1,58 @@
+"""Symbolic equality through the package math-verify; runs in a worker only, where it can be killed.
+
+Its own time limits use SIGALRM and fail in threads (FAULTS G1), so they are switched off: the pool's deadline is the
+limit. The package is imported inside the functions because its parser and sympy take a second that only a worker should
+pay.
+"""
+
+import logging
+from functools import cache
+from typing import Any, Literal
+
+Outcome = Literal["equal", "different", "unreadable gold"]
+
+_SELF_TEST = (("1/2", r"\frac{2}{4}", "equal"), (r"\sqrt{2}", "1.5", "different"))
+
+
+def equality(gold: str, answer: str) -> Outcome:
+    """Whether two answers are equal as mathematics, in this very process, which has passed its self-test."""
+    self_test()
+    return _equality(gold, answer)
+
+
+@cache
+def self_test() -> None:
+    """Raises `RuntimeError` unless one right and one wrong pair are told apart: a broken install must not grade."""
+    for gold, answer, expected in _SELF_TEST:
+        if (found := _equality(gold, answer)) != expected:
+            raise RuntimeError(f"math-verify self-test: {gold} against {answer} gave {found!r}, not {expected!r}")
+
+
+def _equality(gold: str, answer: str) -> Outcome:
+    from math_verify import parse, verify
+
+    logging.getLogger("math_verify").setLevel(logging.CRITICAL)
+    wanted, given = (parse(f"${text}$", parsing_timeout=0) for text in (gold, answer))
+    if not _expressions(wanted):
+        return "unreadable gold"
+    same = verify(wanted, given, timeout_seconds=0) and _same_size(wanted, given)
+    return "equal" if same else "different"
+
+
+def _expressions(parsed: list[Any]) -> list[Any]:
+    return [item for item in parsed if not isinstance(item, str)]
+
+
+def _same_size(wanted: list[Any], given: list[Any]) -> bool:
+    """Whether two numbers agree as a ratio: math-verify rounds to six places, which makes all tiny values equal."""
+    pair = [item for side in (wanted, given) for item in _expressions(side)[:1]]
+    if len(pair) < 2 or not all(_is_plain_number(item) for item in pair):
+        return True
+    one, other = (item.evalf(30) for item in pair)
+    return bool(abs(one / other - 1) < 1e-5)
+
+
+def _is_plain_number(item: Any) -> bool:
+    """Whether a sympy value is one finite number other than 0 (sets, matrices and relations are not)."""
+    flags = ("is_number", "is_finite", "is_nonzero")
+    return hasattr(item, "evalf") and all(getattr(item, flag, False) for flag in flags)

@@ -1,0 +1,225 @@
+"""Every name under `output/<experiment_name>/`, and where a run continues (SPEC 4.4, 4.6).
+
+A step's `experiences.json` is written last: its presence means the step is done. Everything a step writes is a
+function of the recorded calls, so a step that is not done is simply run again from `calls.jsonl`, free of charge.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from filelock import FileLock, Timeout
+
+from gym.config import EXECUTION_KEYS, RunConfig
+from gym.core.experience import Library
+from gym.core.journal import Event, replay
+from gym.core.problem import Problem
+from gym.core.reflection import BatchUpdate, Critique, Summary
+from gym.core.rollout import Group
+from gym.core.value import Value
+from gym.errors import ConfigError, LibraryError
+from gym.files import write_atomic
+
+_UNSAFE = re.compile(r"[^\w.\-]+")
+_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+
+STEP_FILES = (
+    "rollout.jsonl",
+    "single_rollout_summary.json",
+    "single_query_critique.json",
+    "batch_update.json",
+    "experiences.json",
+)
+
+
+def safe_name(name: str) -> str:
+    """A file name for any run or model name, on any system.
+
+    >>> [safe_name(name) for name in ("a/b", "llama3.1:8b", "CON", "x.", "..")]
+    ['a-b', 'llama3.1-8b', 'CON_', 'x', 'run']
+    """
+    safe = _UNSAFE.sub("-", name).strip(" .-")[:100].rstrip(" .-") or "run"
+    return f"{safe}_" if safe.split(".")[0].lower() in _RESERVED else safe
+
+
+class StepStats(Value):
+    """What one step did, for `stats.json` and the report."""
+
+    epoch: int
+    step: int
+    problems: int
+    rollouts: int
+    failed: int
+    no_answer: int
+    mean: float | None
+    """Mean reward over answered + no answer; None when every rollout failed."""
+    mean_failed_as_0: float
+    informative: int
+    homogeneous: int
+    proposed: int
+    accepted: Mapping[str, int]
+    rejected: int
+    library_size: int
+    library_tokens: int
+    seconds: float
+
+
+class Resume(NamedTuple):
+    """What is already there."""
+
+    steps: int
+    library: Library | None
+    events: tuple[Event, ...]
+    stats: tuple[StepStats, ...]
+
+
+class RunDir:
+    """One run's folder, locked against a second process for as long as this one lives."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = FileLock(str(root) + ".lock")
+
+    def __enter__(self) -> "RunDir":
+        self.root.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise ConfigError(
+                f"run {str(self.root)!r} is in use by another process; wait for it or choose another name"
+            ) from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+    def path(self, name: str) -> Path:
+        """A file directly in the run folder."""
+        return self.root / name
+
+    def step_path(self, epoch: int, step: int, name: str) -> Path:
+        """A file of one step; steps count on across epochs."""
+        return self.root / f"epoch_{epoch}" / f"step_{step}" / name
+
+    def accept_config(self, config: RunConfig, inputs: Mapping[str, str]) -> None:
+        """Write config.yaml, or compare with the one that is there: a change is refused, naming the keys (FAULTS S12).
+
+        `inputs` maps a data file's role to its digest; they are compared alike.
+        """
+        now = {**config.identity(), "inputs": dict(inputs)}
+        file = self.path("config.yaml")
+        if file.exists():
+            saved = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+            if changed:
+                told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
+                raise ConfigError(
+                    f"run {str(self.root)!r} was started with other settings ({told}); "
+                    "use the same ones to continue, or --fork NEW_NAME to start a new run that reuses the paid calls"
+                )
+            return
+        public = {**config.public(), "inputs": dict(inputs)}
+        write_atomic(file, yaml.safe_dump(public, allow_unicode=True, sort_keys=False))
+
+    def write_epoch(self, epoch: int, problems: Sequence[Problem]) -> None:
+        """The epoch's problems in the order they are served."""
+        _write_lines(self.root / f"epoch_{epoch}" / "shuffled_data.jsonl", problems)
+
+    def write_step(
+        self,
+        epoch: int,
+        step: int,
+        groups: Sequence[Group],
+        summaries: Sequence[Summary],
+        critiques: Sequence[Critique],
+        update: BatchUpdate,
+    ) -> None:
+        """Everything of a step but its `experiences.json`."""
+        rollouts = [rollout for group in groups for rollout in group.rollouts]
+        _write_lines(self.step_path(epoch, step, "rollout.jsonl"), rollouts)
+        _write_json(
+            self.step_path(epoch, step, "single_rollout_summary.json"),
+            [item.model_dump(mode="json") for item in summaries],
+        )
+        _write_json(
+            self.step_path(epoch, step, "single_query_critique.json"),
+            [item.model_dump(mode="json") for item in critiques],
+        )
+        _write_json(self.step_path(epoch, step, "batch_update.json"), update.model_dump(mode="json"))
+
+    def finish_step(
+        self, epoch: int, step: int, library: Library, events: Sequence[Event], stats: Sequence[StepStats]
+    ) -> None:
+        """Journal and statistics, then the step's `experiences.json`, whose presence says that the step is done."""
+        self.write_journal(events)
+        _write_json(self.path("stats.json"), {"steps": [item.model_dump(mode="json") for item in stats]})
+        self.write_library(library)
+        write_atomic(self.step_path(epoch, step, "experiences.json"), library.to_json())
+
+    def write_library(self, library: Library) -> None:
+        """The run's experiences.json."""
+        write_atomic(self.path("experiences.json"), library.to_json())
+
+    def write_journal(self, events: Sequence[Event]) -> None:
+        """journal.jsonl, whole."""
+        write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+
+    def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
+        """How many of the steps at `places` (epoch, step) are done and what they left.
+
+        A step counts when all its files are there, its statistics are known and the journal up to it replays to its
+        library; else it and all later ones are run again, from the recorded calls.
+        """
+        events, stats = self._events(), self._stats()
+        done = 0
+        library: Library | None = None
+        for epoch, step in places[: len(stats)]:
+            if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+                break
+            text = self.step_path(epoch, step, "experiences.json").read_text(encoding="utf-8")
+            try:
+                if replay([event for event in events if event.step <= step]).to_json() != text:
+                    break
+                library = Library.from_json(text)
+            except LibraryError:
+                break
+            done += 1
+        kept = tuple(event for event in events if done and event.step <= places[done - 1][1])
+        return Resume(done, library, kept, stats[:done])
+
+    def write_json(self, name: str, value: Any) -> None:
+        """A JSON file directly in the run folder."""
+        _write_json(self.path(name), value)
+
+    def read_json(self, name: str) -> Any:
+        """Its content, or None when it is missing or unreadable."""
+        try:
+            return json.loads(self.path(name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+
+    def _events(self) -> tuple[Event, ...]:
+        try:
+            lines = self.path("journal.jsonl").read_text(encoding="utf-8").splitlines()
+            return tuple(Event.from_line(line) for line in lines if line.strip())
+        except (OSError, ValueError, LibraryError):
+            return ()
+
+    def _stats(self) -> tuple[StepStats, ...]:
+        saved = self.read_json("stats.json")
+        try:
+            return tuple(StepStats.model_validate(item) for item in saved["steps"])
+        except (TypeError, KeyError, ValueError):
+            return ()
+
+
+def _write_lines(path: Path, values: Iterable[Value]) -> None:
+    write_atomic(path, "".join(json.dumps(value.model_dump(mode="json"), ensure_ascii=True) + "\n" for value in values))
+
+
+def _write_json(path: Path, value: Any) -> None:
+    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=2) + "\n")

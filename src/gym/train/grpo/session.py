@@ -1,0 +1,143 @@
+"""The models of one run: policy, reflector and judge, recorded in one call log, under one meter and one brake."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from gym.config import RunConfig
+from gym.core.chat import ChatModel, Sampling
+from gym.core.problem import Reward
+from gym.llm.brake import Brake
+from gym.llm.call_log import CallLog
+from gym.llm.endpoint import Endpoint, open_model, preflight
+from gym.llm.meter import Budget, Meter
+from gym.llm.recorded import Recorded, recover
+from gym.llm.retry import Retry
+from gym.train.grpo.domains.base import Domain
+from gym.train.grpo.rollout_manager import RolloutManager
+
+STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate", "judge")
+
+
+@dataclass(frozen=True)
+class Session:
+    """Open models of a run; `policy`, `reflector` and `judge` may be one and the same endpoint."""
+
+    policy: ChatModel
+    reflector: ChatModel
+    judge: ChatModel
+    log: CallLog
+    meter: Meter
+    brake: Brake
+    slots: asyncio.Semaphore
+
+    def model(self, stage: str) -> ChatModel:
+        """The endpoint of a stage; every call of it is recorded, metered and stopped by the brake."""
+        inner = {
+            "summarize": self.reflector,
+            "critique": self.reflector,
+            "consolidate": self.reflector,
+            "judge": self.judge,
+        }
+        return Recorded(inner.get(stage, self.policy), self.log, stage=stage, meter=self.meter, brake=self.brake)
+
+
+@asynccontextmanager
+async def open_session(
+    config: RunConfig,
+    log_path: Path,
+    brake: Brake,
+    environ: Mapping[str, str] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> AsyncIterator[Session]:
+    """Open every endpoint a configuration names, check that each answers, and close them at the end.
+
+    Raises `ConfigError` for a missing key or extra, `ProviderError` for an endpoint that is dead or refuses the key.
+    """
+    environ = os.environ if environ is None else environ
+    roles = {role: endpoint(config, role) for role in ("policy", "reflector", "judge")}
+    async with AsyncExitStack() as stack:
+        meter = Meter(
+            Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
+        )
+        log = stack.enter_context(CallLog.open(log_path, on_call=recover(meter)))
+        opened: dict[Endpoint, ChatModel] = {}
+        for each in roles.values():
+            if each not in opened:
+                opened[each] = await stack.enter_async_context(
+                    open_model(each, environ, on_retry=lambda retry: say(_told(retry)), say=say)
+                )
+                await preflight(opened[each])
+        models = {role: opened[each] for role, each in roles.items()}
+        yield Session(**models, log=log, meter=meter, brake=brake, slots=asyncio.Semaphore(config.rollout_concurrency))
+
+
+def open_rollouts(
+    config: RunConfig,
+    session: Session,
+    domain: Domain,
+    reward: Reward,
+    *,
+    stage: str,
+    group_size: int,
+    temperature: float,
+    advance: Callable[[], None] = lambda: None,
+) -> RolloutManager:
+    """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
+    return RolloutManager(
+        session.model(stage),
+        domain.solver,
+        reward,
+        slots=session.slots,
+        sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
+        group_size=group_size,
+        instructions=config.system_prompt or domain.prompts.solve,
+        seed=config.seed,
+        timeout_s=config.task_timeout,
+        on_rollout=lambda rollout: advance(),
+    )
+
+
+def endpoint(config: RunConfig, role: str) -> Endpoint:
+    """The endpoint of `policy`, `reflector` or `judge`; what the two say nothing of is the policy's (SPEC 1.10)."""
+    base = Endpoint(
+        model=config.model_name_or_path,
+        provider=config.provider,
+        base_url=config.api_base_url,
+        api_key=_secret(config.api_key),
+        timeout_s=config.task_timeout,
+        max_retries=config.max_retries,
+        slots=min(config.rollout_concurrency, max(4, os.cpu_count() or 1)),
+    )
+    if role == "policy":
+        return base
+    model = getattr(config, f"{role}_model")
+    url = getattr(config, f"{role}_base_url")
+    key = _secret(getattr(config, f"{role}_api_key"))
+    if not (model or url or key):
+        return base
+    if model and not url:
+        return (
+            replace(base, model=model, provider="", base_url="", api_key=key)
+            if _elsewhere(model, base)
+            else replace(base, model=model, api_key=key or base.api_key)
+        )
+    return replace(base, model=model or base.model, base_url=url or base.base_url, api_key=key or base.api_key)
+
+
+def _elsewhere(model: str, base: Endpoint) -> bool:
+    """Whether a model names its own place (local weights, a script) or the policy's place is such a one."""
+    return any(name.startswith(("local:", "scripted:")) or name.endswith(".gguf") for name in (model, base.model))
+
+
+def _told(retry: Retry) -> str:
+    return f"  attempt {retry.attempt} failed ({retry.error}); again in {retry.wait_s:.0f} s"
+
+
+def _secret(value: SecretStr | None) -> str | None:
+    return value.get_secret_value() if value is not None else None

@@ -1,0 +1,1 @@
+"""Solvers turn prompt messages into a trajectory: one file each."""

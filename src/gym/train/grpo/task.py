@@ -1,0 +1,136 @@
+"""The problems of a run: loaded by the domain, split by a seed, checked for leaks, and what scores them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gym import plugins
+from gym.config import RunConfig
+from gym.core.chat import ChatModel
+from gym.core.problem import Problem, Reward
+from gym.core.value import digest
+from gym.errors import ConfigError, DataError
+from gym.train.grpo.domains.base import Domain
+from gym.train.grpo.domains.columns import require_ground_truth
+from gym.train.grpo.domains.splits import overlap, split
+from gym.train.grpo.rewards import resolve_reward
+from gym.train.grpo.run_dir import safe_name
+
+
+class Task(NamedTuple):
+    """Disjoint problem sets of one domain."""
+
+    domain: Domain
+    train: tuple[Problem, ...]
+    val: tuple[Problem, ...]
+    test: tuple[Problem, ...]
+    notes: tuple[str, ...]
+
+    def inputs(self) -> dict[str, str]:
+        """A digest per problem set, so that changed data is noticed on resume."""
+        sets = {"train": self.train, "val": self.val, "test": self.test}
+        return {
+            name: digest([problem.model_dump(mode="json") for problem in found])
+            for name, found in sets.items()
+            if found
+        }
+
+
+def load_domain(config: RunConfig) -> Domain:
+    """The domain a configuration names."""
+    domain: Domain = plugins.resolve("domain", config.domain)
+    return domain
+
+
+def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Task:
+    """Training, validation and held-out problems of a configuration, each scorable by its reward.
+
+    Raises `DataError` for a missing or empty file, for missing answers (unless rewards come from majority vote), and
+    for overlap between the sets unless `allow_overlap`.
+    """
+    if not config.dataset:
+        raise ConfigError(
+            "no training data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set"
+        )
+    domain = load_domain(config)
+    notes: list[str] = []
+    everything = read_problems(config, domain, config.dataset, reward, notes, truncate=config.dataset_truncate)
+    parts = split(everything, val=config.val_fraction, test=config.test_fraction, seed=config.seed)
+    val = read_problems(config, domain, config.val, held_out_reward, notes) if config.val else parts.val
+    test = read_problems(config, domain, config.test, held_out_reward, notes) if config.test else parts.test
+    if not parts.train:
+        raise DataError(f"{config.dataset}: no training problem is left after the split")
+    named = {"training": parts.train, "validation": val, "held-out": test}
+    notes += _overlaps(named, allowed=config.allow_overlap)
+    train = parts.train if config.use_groundtruth else _unlabelled(parts.train)
+    return Task(domain, train, tuple(val), tuple(test), tuple(notes))
+
+
+def train_reward(config: RunConfig, judge: ChatModel | None = None) -> Reward:
+    """The reward of training rollouts: majority vote when no ground truth may be used (SPEC 1.8)."""
+    if not config.use_groundtruth:
+        return resolve_reward("majority_vote", timeout_s=config.reward_timeout)
+    return held_out_reward(config, judge)
+
+
+def held_out_reward(config: RunConfig, judge: ChatModel | None = None) -> Reward:
+    """The configured reward, or the domain's; without a model the judge can be named but not asked."""
+    return resolve_reward(config.reward or load_domain(config).reward, judge=judge, timeout_s=config.reward_timeout)
+
+
+def read_problems(
+    config: RunConfig, domain: Domain, source: str, reward: Reward, notes: list[str], truncate: int | None = None
+) -> tuple[Problem, ...]:
+    """One set of problems; those the reward cannot score are left out and named in `notes` (FAULTS G2)."""
+    loaded = domain.load(
+        source, data_dir=config.data_dir, input_key=config.input_key, answer_key=config.answer_key, truncate=truncate
+    )
+    notes += loaded.notes
+    scorable, reasons = [], []
+    for problem in loaded.problems:
+        reason = reward.unscorable(problem)
+        if reason is None:
+            scorable.append(problem)
+        elif problem.ground_truth is None:
+            require_ground_truth(loaded.problems)
+        else:
+            reasons.append(f"{problem.id}: {reason}")
+    if not scorable:
+        raise DataError(
+            f"{source}: none of the {len(reasons)} problems can be scored ({reasons[0] if reasons else 'no rows'})"
+        )
+    if reasons:
+        notes.append(
+            f"{source}: {len(reasons)} unscorable, left out ({'; '.join(reasons[:3])}{' …' if len(reasons) > 3 else ''})"
+        )
+    return tuple(scorable)
+
+
+def run_folder(config: RunConfig) -> Path:
+    """Where the run lives: output_dir/experiment_name; without a name, a given output_dir itself is the run's."""
+    base = Path(config.output_dir)
+    if config.experiment_name:
+        return base / safe_name(config.experiment_name)
+    if "output_dir" in config.model_fields_set:
+        return base
+    return base / safe_name(f"{Path(config.dataset).stem}-{config.model_name_or_path.rpartition('/')[2]}")
+
+
+def _overlaps(named: Mapping[str, Sequence[Problem]], *, allowed: bool) -> list[str]:
+    found = []
+    names = list(named)
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            if pairs := overlap(named[one], named[other]):
+                shown = ", ".join(f"{a.id} = {b.id}" for a, b in pairs[:3])
+                found.append(f"{len(pairs)} problems are in both the {one} and the {other} set ({shown})")
+    if found and not allowed:
+        raise DataError(
+            "; ".join(found) + "; remove them, or pass --allow-overlap to go on and have it said in the report"
+        )
+    return found
+
+
+def _unlabelled(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """Without ground truth nothing may leak: the label is taken away before anything sees the problem (SPEC 1.8)."""
+    return tuple(problem.model_copy(update={"ground_truth": None, "metadata": {}}) for problem in problems)

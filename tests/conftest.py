@@ -1,0 +1,26 @@
+"""Real models for the tests that need one: fetched once, shared by all workers through the cache and its lock."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gym.llm.local.get import fetch
+
+
+@pytest.fixture(scope="session")
+def smollm() -> Path:
+    """SmolLM2-135M: answers, learns nothing."""
+    return _model("smollm2-135m")
+
+
+@pytest.fixture(scope="session")
+def qwen_small() -> Path:
+    """Qwen2.5-Coder-0.5B: follows a hand-written rule."""
+    return _model("qwen2.5-coder-0.5b")
+
+
+def _model(name: str) -> Path:
+    if os.environ.get("ZOO_GYM_NO_MODELS") == "1":
+        pytest.skip("ZOO_GYM_NO_MODELS=1")
+    return fetch(name)

@@ -1,0 +1,174 @@
+"""Workers: killed when they hang, replaced when they die, silent when interrupted, gone when the parent is."""
+
+import asyncio
+import operator
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from gym.core.problem import Failure
+from gym.train.grpo.rewards.workers import Workers
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[Workers]:
+    with Workers(1, limit_s=2.0) as pool:
+        yield pool
+
+
+async def test_a_result_comes_back(workers: Workers) -> None:
+    assert await workers.call(operator.add, 2, 3) == 5
+
+
+async def test_an_exception_becomes_a_failure_that_names_it(workers: Workers) -> None:
+    failure = await workers.call(operator.truediv, 1, 0)
+    assert failure == Failure(boundary="reward", type="ZeroDivisionError", message="division by zero")
+
+
+async def test_the_deadline_counts_from_a_tasks_start_and_not_its_queueing(workers: Workers) -> None:
+    results = await asyncio.gather(*(workers.call(operator.add, number, 1) for number in range(500)))
+    assert results == list(range(1, 501))
+
+
+async def test_queued_tasks_outlive_a_limit_that_their_sum_exceeds() -> None:
+    with Workers(1, limit_s=1.0) as pool:
+        results = await asyncio.gather(*(pool.call(time.sleep, 0.4) for _ in range(4)))
+    assert results == [None] * 4
+
+
+async def test_a_hung_task_is_killed_and_its_worker_replaced() -> None:
+    with Workers(1, limit_s=1.0) as pool:
+        before = await pool.call(os.getpid)
+        hung = await pool.call(pow, 9, 9**9)
+        after = await pool.call(os.getpid)
+    assert isinstance(hung, Failure)
+    assert (hung.boundary, hung.type) == ("reward", "Timeout")
+    assert "1 s" in hung.message
+    assert isinstance(after, int)
+    assert after != before
+
+
+async def test_a_task_that_takes_its_worker_down_is_a_failure_and_the_next_one_works() -> None:
+    with Workers(1, limit_s=20.0) as pool:
+        died = await pool.call(os._exit, 3)
+        assert isinstance(died, Failure)
+        assert died.type == "WorkerDied"
+        assert "code 3" in died.message
+        assert await pool.call(operator.add, 1, 1) == 2
+
+
+async def test_a_worker_killed_while_idle_is_replaced() -> None:
+    with Workers(1, limit_s=20.0) as pool:
+        worker = await pool.call(os.getpid)
+        assert isinstance(worker, int)
+        ended = os.pidfd_open(worker)
+        os.kill(worker, signal.SIGKILL)
+        select.select([ended], [], [])
+        os.close(ended)
+        assert await pool.call(operator.add, 1, 1) == 2
+
+
+async def test_leaving_by_system_exit_is_a_failure(workers: Workers) -> None:
+    failure = await workers.call(sys.exit, "enough")
+    assert isinstance(failure, Failure)
+    assert (failure.type, failure.message) == ("SystemExit", "enough")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux bounds a process's data")
+async def test_memory_is_bounded() -> None:
+    with Workers(1, limit_s=20.0, memory_mb=1024) as pool:
+        failure = await pool.call(bytearray, 2 << 30)
+    assert isinstance(failure, Failure)
+    assert failure.type == "MemoryError"
+
+
+def test_it_works_off_the_main_thread_and_across_event_loops(workers: Workers) -> None:
+    def once(number: int) -> object:
+        return asyncio.run(workers.call(operator.add, number, 1))
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(once, range(6))) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_closed_pool_starts_again_when_asked() -> None:
+    pool = Workers(1)
+    assert await pool.call(operator.add, 1, 1) == 2
+    pool.close()
+    assert await pool.call(operator.add, 2, 2) == 4
+    pool.close()
+
+
+UNGUARDED = """
+import asyncio, operator
+from gym.train.grpo.rewards.workers import shared
+print("main runs")
+print(asyncio.run(shared().call(operator.add, 40, 2)))
+asyncio.run(shared().call(print, "printed by a reward"))
+"""
+
+
+def test_a_script_without_a_main_guard_runs_once_and_its_exit_does_not_hang(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n") == ["main runs", "42", ""]
+    assert "printed by a reward" in done.stderr
+
+
+INTERRUPTED = """
+import asyncio, os, time
+from gym.train.grpo.rewards.workers import Workers
+pool = Workers(2, limit_s=600)
+async def main():
+    print(await pool.call(os.getpid), flush=True)
+    await pool.call(time.sleep, 600)
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_ctrl_c_reaches_the_parent_alone_and_prints_no_traceback() -> None:
+    with _parent() as parent:
+        os.killpg(parent.pid, signal.SIGINT)
+        out, err = parent.communicate(timeout=120)
+    assert out.strip() == "stopped"
+    assert err == ""
+    assert parent.returncode == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfd to wait for a process that is not a child")
+def test_a_killed_parent_leaves_no_idle_worker_behind() -> None:
+    with _parent(INTERRUPTED.replace("await pool.call(time.sleep, 600)", "await asyncio.sleep(600)")) as parent:
+        worker = os.pidfd_open(parent.worker)
+        parent.kill()
+        ended, _, _ = select.select([worker], [], [], 60)
+        os.close(worker)
+    assert ended
+
+
+class _Parent(subprocess.Popen[str]):
+    worker: int
+
+
+def _parent(script: str = INTERRUPTED) -> _Parent:
+    parent = _Parent(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    parent.worker = int(parent.stdout.readline())
+    return parent

@@ -1,0 +1,156 @@
+"""The loop from data to run directory, on a scripted model."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gym.config import RunConfig
+from gym.core.experience import Library
+from gym.core.journal import Event
+from gym.core.rollout import Rollout
+from gym.errors import BudgetReached, DataError, RunFailed
+from gym.llm.call_log import CallLog
+from gym.train.grpo.training_free_workflow import Run, train
+
+RULE = "When asked for a count, put an exclamation mark after the number."
+Configured = Callable[..., RunConfig]
+
+
+def test_a_run_learns_what_the_rewards_show_and_leaves_everything_behind(
+    configured: Configured, tmp_path: Path
+) -> None:
+    run = train(configured(test=str(tmp_path / "test.jsonl")))
+    assert RULE in run.library.texts
+    assert [stats.step for stats in run.steps] == [0, 1, 2, 3, 4, 5]
+    assert [stats.problems for stats in run.steps] == [5, 5, 2, 5, 5, 2]
+    assert run.gain is not None
+    assert run.gain.verdict == "gain"
+    names = {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
+    step = {
+        f"epoch_{n // 3}/step_{n}/{name}"
+        for n in range(6)
+        for name in (
+            "rollout.jsonl",
+            "single_rollout_summary.json",
+            "single_query_critique.json",
+            "batch_update.json",
+            "experiences.json",
+        )
+    }
+    assert step <= names
+    assert {"config.yaml", "manifest.json", "calls.jsonl", "journal.jsonl", "stats.json", "experiences.json"} <= names
+    assert Library.from_json((run.folder / "experiences.json").read_text(encoding="utf-8")) == run.library
+
+
+def test_the_weights_of_an_api_model_are_said_to_be_unverifiable(configured: Configured) -> None:
+    run = train(configured(epochs=1))
+    manifest = json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
+    assert "not verifiable" in manifest["weights"]["story"]
+    assert manifest["weights"]["verified"] is None
+
+
+def test_train_works_twice_in_one_process_and_inside_a_running_event_loop(configured: Configured) -> None:
+    train(configured(epochs=1, experiment_name="one"))
+
+    async def notebook_cell() -> Run:
+        return train(configured(epochs=1, experiment_name="two"))
+
+    assert asyncio.run(notebook_cell()).library == train(configured(epochs=1, experiment_name="three")).library
+
+
+def test_one_rollout_in_an_outage_leaves_a_group_of_four_and_one_failed(configured: Configured) -> None:
+    run = train(configured(epochs=1, model="scripted:desk_script:one_outage", max_retries=0))
+    lines = (run.folder / "epoch_0" / "step_0" / "rollout.jsonl").read_text(encoding="utf-8").splitlines()
+    rollouts = [Rollout.model_validate_json(line) for line in lines]
+    assert [rollout.outcome for rollout in rollouts[:5]] == ["failed", *["answered"] * 4]
+    assert rollouts[0].failure is not None
+    assert (rollouts[0].failure.boundary, rollouts[0].failure.type) == ("generate", "ConnectionFailed")
+    stats = run.steps[0]
+    assert (stats.rollouts, stats.failed) == (25, 5)
+    assert stats.mean is not None
+    assert stats.mean_failed_as_0 == pytest.approx(stats.mean * 20 / 25)
+
+
+def test_a_run_in_which_every_rollout_fails_ends_and_says_why(configured: Configured) -> None:
+    with pytest.raises(RunFailed, match=r"all 25 rollouts of step 0 failed.*the endpoint is gone"):
+        train(configured(model="scripted:desk_script:outage", max_retries=0))
+
+
+def test_a_run_in_which_every_group_is_homogeneous_ends_costs_no_reflection_and_says_so(configured: Configured) -> None:
+    run = train(configured(model="scripted:desk_script:same"))
+    assert len(run.library) == 0
+    assert [stats.informative for stats in run.steps] == [0] * 6
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        assert {call.stage for call in log} == {"rollout"}
+    assert any("no group was informative" in note for note in run.report.notes)
+
+
+def test_a_group_of_one_is_legal_warns_and_learns_nothing(configured: Configured) -> None:
+    run = train(configured(group_size=1, epochs=1))
+    assert len(run.library) == 0
+    assert any("group size of 1" in note for note in run.report.notes)
+
+
+def test_a_call_budget_is_one_clean_stop_and_a_higher_one_continues(configured: Configured) -> None:
+    with pytest.raises(BudgetReached, match="budget of 40 calls"):
+        train(configured(budget_calls=40))
+    folder = Path(configured().output_dir) / "run"
+    with CallLog.open(folder / "calls.jsonl") as log:
+        assert len(log) == 40
+    assert train(configured(budget_calls=10_000)).library == train(configured(experiment_name="free")).library
+
+
+def test_a_dollar_budget_too_small_for_one_call_stops_before_spending(configured: Configured) -> None:
+    prices = {"scripted:desk_script:reply": {"prompt": 1000.0, "completion": 1000.0}}
+    with pytest.raises(BudgetReached):
+        train(configured(budget_usd=0.0001, prices=prices))
+    with CallLog.open(Path(configured().output_dir) / "run" / "calls.jsonl") as log:
+        assert len(log) == 0
+
+
+def test_without_ground_truth_no_prompt_of_training_holds_a_label(configured: Configured) -> None:
+    run = train(configured(use_groundtruth=False, epochs=1))
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        prompts = [message.content for call in log for message in call.request.messages]
+    assert prompts
+    assert not any("reference answer" in prompt or "expected" in prompt for prompt in prompts)
+
+
+def test_an_unclear_or_harmful_step_is_taken_back_by_the_gate_and_ids_are_not_reused(
+    configured: Configured, tmp_path: Path
+) -> None:
+    run = train(configured(val=str(tmp_path / "val.jsonl"), model="scripted:desk_script:misled"))
+    assert len(run.library) == 0
+    assert run.library.next_id > 0
+    events = [Event.from_line(line) for line in (run.folder / "journal.jsonl").read_text("utf-8").splitlines()]
+    assert any(event.reason.startswith("gate: worse") for event in events)
+
+
+def test_the_gate_keeps_what_validation_problems_speak_for(configured: Configured, tmp_path: Path) -> None:
+    run = train(configured(val=str(tmp_path / "val.jsonl"), eval_k=5))
+    assert len(run.library) > 0
+
+
+def test_training_and_held_out_problems_may_not_overlap_unless_allowed_and_then_it_is_said(
+    configured: Configured, tmp_path: Path
+) -> None:
+    same = str(tmp_path / "train.jsonl")
+    with pytest.raises(DataError, match=r"12 problems are in both.*--allow-overlap"):
+        train(configured(test=same))
+    run = train(configured(test=same, allow_overlap=True, epochs=1))
+    assert any("12 problems are in both" in note for note in run.report.notes)
+
+
+def test_evaluation_uses_the_prompt_layout_of_training(configured: Configured, tmp_path: Path) -> None:
+    run = train(configured(test=str(tmp_path / "test.jsonl"), system_prompt="Answer briefly."))
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        calls = [call for call in log if call.stage in ("rollout", "evaluate")]
+    systems = {
+        stage: {call.request.messages[0].content for call in calls if call.stage == stage}
+        for stage in ("rollout", "evaluate")
+    }
+    assert systems["evaluate"] <= systems["rollout"]
+    assert "Answer briefly." in systems["evaluate"]
