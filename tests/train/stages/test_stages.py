@@ -149,7 +149,9 @@ def test_a_critique_unusable_twice_is_empty_and_carries_its_failure() -> None:
 
 
 def test_a_small_reflector_is_constrained_and_gives_one_operation() -> None:
-    model = Answers('{"difference":"only the time","experience":"When asked for a time, give only the time."}')
+    model = Answers(
+        '{"pattern":"<h>:<mm>","wrong":"a sentence","experience":"When asked for a time, give only the time."}'
+    )
     made = drive(critique(PROBLEM, (summary("15:30", 0.0), summary("3:30 PM", 1.0, 1)), "", SMALL), model)
     assert model.asked[0].sampling.json_schema is not None
     assert "CORRECT: 3:30 PM\nWRONG: 15:30" in model.asked[0].messages[1].content
@@ -157,7 +159,7 @@ def test_a_small_reflector_is_constrained_and_gives_one_operation() -> None:
 
 
 def test_an_all_wrong_group_is_contrasted_with_the_reference() -> None:
-    model = Answers('{"difference":"something else","experience":"When asked, spell the number out."}')
+    model = Answers('{"pattern":"<word>","wrong":"digits","experience":"When asked, spell the number out."}')
     made = drive(critique(PROBLEM, (summary("42", 0.0), summary("42", 0.0, 1)), "", SMALL), model)
     assert "CORRECT: forty-two\nWRONG: 42" in model.asked[0].messages[1].content
     assert made.operations[0].evidence.separation == 1.0

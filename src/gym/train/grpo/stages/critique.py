@@ -19,13 +19,14 @@ from gym.train.grpo.stages.shorten import shorten
 SMALL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "difference": {"type": "string", "minLength": 10, "maxLength": 160},
+        "pattern": {"type": "string", "minLength": 2, "maxLength": 80},
+        "wrong": {"type": "string", "minLength": 5, "maxLength": 120},
         "experience": {"type": "string", "minLength": 20, "maxLength": 200},
     },
-    "required": ["difference", "experience"],
+    "required": ["pattern", "wrong", "experience"],
     "additionalProperties": False,
 }
-SMALL_MAX_TOKENS = 220
+SMALL_MAX_TOKENS = 260
 
 
 def critique(
@@ -95,7 +96,7 @@ def repair_question(question: Ask, reply: Completion, settings: ReflectionSettin
     """The same question, the unusable reply, and why it could not be used; more room when it was cut."""
     cut = reply.finish_reason == "length"
     reason = "it was cut off" if cut else reply.note or "it holds no JSON that fits"
-    shape = ' object {"difference": "…", "experience": "…"}' if single else " list of operations"
+    shape = ' object {"pattern": "…", "wrong": "…", "experience": "…"}' if single else " list of operations"
     more = (
         Message(role="assistant", content=shorten(reply.text, 300) or "(empty)"),
         Message(role="user", content=REPAIR.render(reason=reason, shape=shape)),
