@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from gym.core.chat import Message, Sampling
-from gym.errors import ConnectionFailed
+from gym.errors import AccessDenied, ConnectionFailed
 
 RULE = "When asked for a count, put an exclamation mark after the number."
 
@@ -46,6 +46,13 @@ def one_outage(messages: Sequence[Message], sampling: Sampling) -> str | Connect
 def outage(messages: Sequence[Message], sampling: Sampling) -> ConnectionFailed:
     """Nobody answers."""
     return ConnectionFailed("the endpoint is gone")
+
+
+async def key_expires(messages: Sequence[Message], sampling: Sampling) -> str | AccessDenied:
+    """The key stops working after the first ten calls of the file named by DESK_PAID."""
+    count = await paid(messages, sampling)
+    with open(os.environ["DESK_PAID"], encoding="utf-8") as file:
+        return AccessDenied("401: the key has expired") if len(file.readlines()) > 10 else count
 
 
 def same(messages: Sequence[Message], sampling: Sampling) -> str:

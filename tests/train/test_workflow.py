@@ -11,7 +11,7 @@ from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.journal import Event
 from gym.core.rollout import Rollout
-from gym.errors import BudgetReached, DataError, RunFailed
+from gym.errors import AccessDenied, BudgetReached, DataError, RunFailed
 from gym.llm.call_log import CallLog
 from gym.train.grpo.training_free_workflow import Run, train
 
@@ -77,6 +77,15 @@ def test_one_rollout_in_an_outage_leaves_a_group_of_four_and_one_failed(configur
 def test_a_run_in_which_every_rollout_fails_ends_and_says_why(configured: Configured) -> None:
     with pytest.raises(RunFailed, match=r"all 25 rollouts of step 0 failed.*the endpoint is gone"):
         train(configured(model="scripted:desk_script:outage", max_retries=0))
+
+
+def test_a_key_that_stops_working_stops_the_run_instead_of_failing_every_rollout(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESK_PAID", str(tmp_path / "paid.txt"))
+    with pytest.raises(AccessDenied, match="the key has expired"):
+        train(configured(model="scripted:desk_script:key_expires", rollout_concurrency=4))
+    assert len((tmp_path / "paid.txt").read_text(encoding="utf-8").splitlines()) <= 10 + 4
 
 
 def test_a_run_in_which_every_group_is_homogeneous_ends_costs_no_reflection_and_says_so(configured: Configured) -> None:

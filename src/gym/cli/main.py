@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import logging
 import os
 import sys
 
@@ -47,6 +48,7 @@ def gym() -> None:
 def main() -> None:
     """Entry point: our errors become one line and their exit code, never a traceback."""
     _speak_utf8()
+    logging.basicConfig(level=logging.WARNING, format="  %(message)s")
     try:
         code = gym.main(standalone_mode=False)
     except click.exceptions.Abort:

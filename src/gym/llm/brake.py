@@ -1,4 +1,6 @@
-"""The brake: once pulled, calls in flight finish and are recorded, and no new one starts (Ctrl-C, budgets).
+"""The brake: once pulled, calls in flight finish and are recorded, and no new one starts.
+
+Ctrl-C, a budget, or a fatal provider error (a key that stopped working) pull it.
 
 Invariant: `_reason` is set once and never cleared; whoever waits is woken on its own event loop.
 """
@@ -6,22 +8,22 @@ Invariant: `_reason` is set once and never cleared; whoever waits is woken on it
 import asyncio
 import contextlib
 
-from gym.errors import Stopped
+from gym.errors import GymError
 
 
 class Brake:
     """Shared by everything that sends calls in a run; `pull` may be called from any thread or signal handler."""
 
     def __init__(self) -> None:
-        self._reason: Stopped | None = None
+        self._reason: GymError | None = None
         self._waiting: set[asyncio.Future[None]] = set()
 
     @property
-    def reason(self) -> Stopped | None:
+    def reason(self) -> GymError | None:
         """Why no new call starts, or None while they do."""
         return self._reason
 
-    def pull(self, reason: Stopped) -> None:
+    def pull(self, reason: GymError) -> None:
         """Stop new calls; the first reason stands."""
         self._reason = self._reason or reason
         for future in tuple(self._waiting):

@@ -124,6 +124,8 @@ class _Paid:
         except ProviderError as error:
             failed = type(error).__name__
             self._record(messages, sampling, error=CallError(type=failed, message=str(error), status=error.status))
+            if error.fatal:
+                self._brake.pull(error)
             raise
         except asyncio.CancelledError:
             failed = "Cancelled"

@@ -1,0 +1,95 @@
+"""`gym eval` and `gym train --json`: the forms that scripts rely on (SPEC 4.1)."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[1] / "train"
+
+
+def gym(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    return subprocess.run(
+        [sys.executable, "-m", "gym", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve counting problems and a library that holds the rule."""
+    rows = [json.dumps({"question": f"How many are {n}?", "answer": f"{n}!"}) for n in range(12)]
+    (tmp_path / "test.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    rule = {"G0": "When asked for a count, put an exclamation mark after the number."}
+    (tmp_path / "rules.json").write_text(json.dumps(rule), encoding="utf-8")
+    return tmp_path
+
+
+EVAL = ("eval", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply", "--k", "4",
+        "--temperature", "0.7", "--seed", "3", "--json")  # fmt: skip
+
+
+def shown(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_eval_prints_one_object_with_the_settled_keys(folder: Path) -> None:
+    found = shown(gym(folder, *EVAL))
+    assert {
+        "mean",
+        "interval",
+        "n_problems",
+        "n_answers",
+        "failed",
+        "mean_failed_as_0",
+        "tokens",
+        "usd",
+    } <= found.keys()
+    assert (found["n_problems"], found["n_answers"], found["failed"]) == (12, 48, 0)
+    low, high = found["interval"]
+    assert 0 <= low <= found["mean"] <= high <= 1
+    assert found["usd"] == 0.0  # a scripted model bills nobody
+
+
+def test_eval_with_experiences_shows_them_and_compare_gives_the_paired_difference(folder: Path) -> None:
+    found = shown(gym(folder, *EVAL, "--experiences", "rules.json", "--compare"))
+    assert found["mean"] == 1.0
+    assert found["without_library"]["mean"] < 0.7
+    assert found["gain"]["verdict"] == "gain"
+
+
+def test_eval_of_the_same_library_twice_is_no_difference(folder: Path) -> None:
+    (folder / "empty.json").write_text("{}", encoding="utf-8")
+    found = shown(gym(folder, *EVAL, "--experiences", "empty.json", "--compare"))
+    assert found["gain"]["verdict"] == "no difference"
+    assert found["gain"]["interval"] == [0.0, 0.0]
+
+
+def test_eval_again_repeats_no_call_and_gives_the_same_figures(folder: Path) -> None:
+    first, second = shown(gym(folder, *EVAL)), shown(gym(folder, *EVAL))
+    assert second["mean"] == first["mean"]
+    assert second["spent"]["calls"] == first["spent"]["calls"] == 48
+    assert second["spent"]["replayed"] == 48
+
+
+def test_train_prints_its_report_as_one_object(folder: Path) -> None:
+    found = shown(
+        gym(folder, "train", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply",
+            "--experiment-name", "N", "--output-dir", "D", "--epochs", "1", "--group-size", "5",
+            "--rollout-concurrency", "4", "--seed", "1", "--test-fraction", "0.5", "--json")
+    )  # fmt: skip
+    assert found["folder"] == "D/N"
+    assert found["gain"]["interval"][0] <= found["gain"]["difference"] <= found["gain"]["interval"][1]
+    for name in ("report.md", "report.html", "report.json", "stats.json", "experiences.json"):
+        assert (folder / "D" / "N" / name).stat().st_size > 0

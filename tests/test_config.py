@@ -1,0 +1,99 @@
+"""Settings are parsed once at the edge: every spelling, one precedence, no secret shown (SPEC 4.2, 4.7)."""
+
+from pathlib import Path
+
+import pytest
+
+from gym.config import RunConfig, load_config
+from gym.errors import ConfigError
+
+SEEDS_YAML = """
+model_name_or_path: deepseek-chat
+api_mode: true
+api_base_url: https://api.deepseek.com/v1
+api_key: ${DEEPSEEK_API_KEY}
+finetuning_type: grpo
+continuous_learning_grpo: true
+grpo_group_size: 5
+grpo_normalize_advantages: false  # Not used in training-free
+dataset: aime24
+dataset_truncate: 100
+domain: math
+epochs: 3
+batch_size: 64
+rollout_concurrency: 5
+rollout_temperature: 0.7
+rollout_max_tokens: 4096
+task_timeout: 3600
+output_dir: ./output/grpo_free_math
+save_steps: 1
+logging_steps: 1
+experience_lib_path: ""
+experience_max_size: 100
+semantic_max_operations: 3
+use_groundtruth: true
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "run.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_key_of_the_seeds_is_known(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, SEEDS_YAML), environ={"DEEPSEEK_API_KEY": "sk-1"})
+    assert config.grpo_group_size == 5
+    assert config.api_key is not None
+    assert config.api_key.get_secret_value() == "sk-1"
+    assert load_config(written(tmp_path, SEEDS_YAML), environ={}).api_key is None
+
+
+def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(tmp_path: Path) -> None:
+    file = written(tmp_path, "model: from-file\nepochs: 7\n")
+    environ = {"UTU_LLM_MODEL": "from-environment", "UTU_LLM_BASE_URL": "http://environment/v1"}
+    config = load_config(file, {"epochs": 2}, environ)
+    assert (config.model_name_or_path, config.epochs, config.api_base_url) == ("from-file", 2, "http://environment/v1")
+
+
+@pytest.mark.parametrize("spelling", ["group_size", "group-size", "grpo_group_size", "--grpo-group-size", "grpo_n"])
+def test_a_key_may_be_spelled_with_dashes_underscores_or_its_alias(spelling: str) -> None:
+    assert load_config(None, {spelling: 9}, {}).grpo_group_size == 9
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("grpo_grup_size: 3", ["'grpo_grup_size'", "did you mean 'grpo_group_size'"]),
+        ("epochs: many", ["epochs", "'many'"]),
+        ("epochs: 0", ["epochs", "greater than or equal to 1"]),
+        ("[1, 2", ["not valid YAML"]),
+        ("just words", ["expected `key: value` lines"]),
+        ("gate: maybe", ["gate", "'maybe'"]),
+    ],
+)
+def test_what_cannot_be_understood_says_what_and_where(tmp_path: Path, text: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(tmp_path, text), environ={})
+    for word in ["run.yaml", *words]:
+        assert word in str(caught.value)
+
+
+def test_temperature_zero_is_a_temperature() -> None:
+    config = load_config(None, {"temperature": 0, "eval_temperature": 0.0}, {})
+    assert (config.rollout_temperature, config.eval_temperature) == (0.0, 0.0)
+
+
+def test_no_secret_is_shown_saved_or_part_of_an_error(tmp_path: Path) -> None:
+    config = load_config(None, {"api_key": "sk-secret", "judge_api_key": "sk-judge"}, {})
+    for text in (repr(config), str(config.public()), str(config.identity())):
+        assert "sk-" not in text
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(tmp_path, "api_key: 123456789\n"), environ={})
+    assert "123456789" not in str(caught.value)
+
+
+def test_the_digest_changes_with_what_decides_the_result_and_with_nothing_else() -> None:
+    base = RunConfig(model_name_or_path="m")
+    assert base.digest() == RunConfig(model_name_or_path="m", rollout_concurrency=3, budget_calls=4).digest()
+    assert base.digest() != RunConfig(model_name_or_path="m", seed=1).digest()

@@ -1,0 +1,183 @@
+"""One step: what is drawn, what is shown, what is counted (SPEC 1)."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from gym.core.chat import Completion, Message, Sampling
+from gym.core.experience import Library, Use
+from gym.core.problem import Failure, Problem, Trajectory, Verdict
+from gym.core.reflection import Summary
+from gym.core.rollout import Group, Rollout
+from gym.errors import AccessDenied, BudgetReached, RateLimited
+from gym.llm.scripted import Scripted
+from gym.train.grpo.loop import batches, shuffled, teaches, uses
+from gym.train.grpo.rewards import resolve_reward
+from gym.train.grpo.rollout_manager import RolloutManager, all_of, rollout_seed
+from gym.train.grpo.run_dir import safe_name
+from gym.train.grpo.solvers.single_turn import single_turn
+
+PROBLEMS = tuple(Problem(id=f"p{n}", query=f"question {n}", ground_truth="yes") for n in range(7))
+
+
+def manager(model: Scripted, *, slots: int = 8, group_size: int = 5, timeout_s: float = 60.0) -> RolloutManager:
+    return RolloutManager(
+        model, single_turn, resolve_reward("exact"), slots=asyncio.Semaphore(slots), sampling=Sampling(temperature=0.7),
+        group_size=group_size, timeout_s=timeout_s,
+    )  # fmt: skip
+
+
+async def test_a_group_is_g_distinct_draws_of_one_prompt() -> None:
+    seen: list[Sampling] = []
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        seen.append(sampling)
+        return "yes" if sampling.sample % 2 else "no"
+
+    group = await manager(Scripted(reply)).group(PROBLEMS[0], Library())
+    assert len({(sampling.seed, sampling.sample) for sampling in seen}) == 5
+    assert group.rewards == (0.0, 1.0, 0.0, 1.0, 0.0)
+    assert {sampling.temperature for sampling in seen} == {0.7}
+
+
+async def test_the_time_limit_of_a_rollout_does_not_count_queueing() -> None:
+    async def slow(messages: Sequence[Message], sampling: Sampling) -> str:
+        await asyncio.sleep(0.02)
+        return "yes"
+
+    groups = await manager(Scripted(slow), slots=1, timeout_s=0.5).run(PROBLEMS, Library())
+    assert {rollout.outcome for group in groups for rollout in group.rollouts} == {"answered"}
+
+
+async def test_a_rollout_that_takes_too_long_is_failed_and_its_slot_comes_back() -> None:
+    async def hang_once(messages: Sequence[Message], sampling: Sampling) -> str:
+        if sampling.sample == 0:
+            await asyncio.Event().wait()
+        return "yes"
+
+    group = await manager(Scripted(hang_once), slots=1, timeout_s=0.05).group(PROBLEMS[0], Library())
+    assert [rollout.outcome for rollout in group.rollouts] == ["failed", *["answered"] * 4]
+    assert group.rollouts[0].failure == Failure(boundary="generate", type="Timeout", message="no answer within 0.05 s")
+
+
+async def test_results_keep_the_order_of_the_problems_and_never_exceed_the_limit() -> None:
+    running = most = 0
+
+    async def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep((sampling.seed or 0) % 5 / 1000)
+        running -= 1
+        return "yes"
+
+    groups = await manager(Scripted(reply), slots=3).run(PROBLEMS, Library())
+    assert [group.problem.id for group in groups] == [problem.id for problem in PROBLEMS]
+    assert [rollout.index for rollout in groups[0].rollouts] == [0, 1, 2, 3, 4]
+    assert most == 3
+
+
+async def test_a_fatal_error_stops_the_run_and_a_passing_one_fails_its_rollout() -> None:
+    with pytest.raises(AccessDenied):
+        await manager(Scripted(lambda messages, sampling: AccessDenied("no"))).group(PROBLEMS[0], Library())
+    group = await manager(Scripted(lambda messages, sampling: RateLimited("later"))).group(PROBLEMS[0], Library())
+    assert {rollout.outcome for rollout in group.rollouts} == {"failed"}
+    assert group.rewards == ()
+    assert not group.is_informative
+
+
+async def test_an_answer_cut_at_its_limit_is_no_answer_and_scores_zero() -> None:
+    cut = Completion(text="<think> maybe yes", finish_reason="length")
+    group = await manager(Scripted(lambda messages, sampling: cut), group_size=1).group(PROBLEMS[0], Library())
+    assert (group.rollouts[0].outcome, group.rewards) == ("no answer", (0.0,))
+
+
+async def test_when_one_raises_the_others_still_finish_and_a_real_error_comes_before_a_stop() -> None:
+    finished: list[int] = []
+
+    async def work(number: int) -> int:
+        if number == 0:
+            raise BudgetReached("enough")
+        if number == 1:
+            raise AccessDenied("no")
+        await asyncio.sleep(0)
+        finished.append(number)
+        return number
+
+    with pytest.raises(AccessDenied):
+        await all_of(work(number) for number in range(5))
+    assert finished == [2, 3, 4]
+
+
+def test_a_seed_depends_on_its_place_alone() -> None:
+    assert rollout_seed(1, 0, "p", 2) == rollout_seed(1, 0, "p", 2)
+    places = {
+        rollout_seed(run, epoch, name, index)
+        for run in (0, 1)
+        for epoch in (-1, 0)
+        for name in "pq"
+        for index in (0, 1)
+    }
+    assert len(places) == 16
+    assert all(0 <= seed < 2**31 for seed in places)
+
+
+def test_each_epoch_is_shuffled_by_the_seed_and_the_short_last_batch_is_kept() -> None:
+    plan = list(batches(PROBLEMS, epochs=2, batch_size=3, seed=0))
+    assert [(batch.epoch, batch.step, len(batch.problems)) for batch in plan] == [
+        (0, 0, 3), (0, 1, 3), (0, 2, 1), (1, 3, 3), (1, 4, 3), (1, 5, 1),
+    ]  # fmt: skip
+    assert sorted(problem.id for batch in plan[:3] for problem in batch.problems) == [f"p{n}" for n in range(7)]
+    assert shuffled(PROBLEMS, 0, 0) != shuffled(PROBLEMS, 0, 1)
+    assert shuffled(PROBLEMS, 0, 0) == shuffled(PROBLEMS, 0, 0)
+
+
+def group_of(*rewards: float, output: str = "answer", ground_truth: str | None = "yes") -> Group:
+    problem = Problem(id="p", query="q", ground_truth=ground_truth)
+    rollouts = tuple(
+        Rollout(
+            problem=problem,
+            index=index,
+            trajectory=Trajectory(messages=(), output=output),
+            verdict=Verdict(reward=reward),
+        )
+        for index, reward in enumerate(rewards)
+    )
+    return Group(problem=problem, rollouts=rollouts)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "mixed", "with_all_wrong"),
+    [
+        ((0, 1), True, True),
+        ((0, 0), False, True),
+        ((1, 1), False, False),
+        ((0.5, 0.5), False, True),
+        ((0,), False, True),
+    ],
+)
+def test_which_groups_teach(rewards: tuple[float, ...], mixed: bool, with_all_wrong: bool) -> None:
+    group = group_of(*rewards)
+    assert teaches(group, "mixed") is mixed
+    assert teaches(group, "mixed+all_wrong") is with_all_wrong
+    assert teaches(group_of(*rewards, ground_truth=None), "mixed+all_wrong") is mixed
+
+
+def test_citations_are_counted_once_a_rollout_and_credited_by_its_advantage() -> None:
+    library = Library().minted("When a, do b.").library.minted("When c, do d.").library
+    group = group_of(1.0, 0.0, 0.0, output="By [G0] and again [G0], but not [G9].")
+    told = [Summary(problem_id="p", index=1, text="It used [G1].", reward=0.0, outcome="answered", output="")]
+    assert uses([group], told, library) == {
+        "G0": Use(uses=3, helpful=1, harmful=2),
+        "G1": Use(uses=1, helpful=0, harmful=1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "safe"),
+    [("llama3.1:8b", "llama3.1-8b"), ("org/model", "org-model"), ("a/b", "a-b"), ("CON", "CON_"), ("con.txt", "con.txt_"),
+     ("x.", "x"), ("..", "run"), ("", "run"), ("../../etc", "etc"), ("数学", "数学")],
+)  # fmt: skip
+def test_names_are_made_safe_for_any_file_system(name: str, safe: str) -> None:
+    assert safe_name(name) == safe
