@@ -112,6 +112,11 @@ class RunConfig(BaseModel):
     learn_from: Literal["mixed", "mixed+all_wrong"] = Field(
         default="mixed", description="which groups teach; all-wrong ones by contrast with the reference"
     )
+    screen_answers: int = Field(
+        default=0,
+        ge=0,
+        description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve; 0: off",
+    )
     gate: Literal["auto", "paired", "none"] = Field(
         default="auto",
         description="keep a step's library only when validation problems speak for it; auto: when there are any",

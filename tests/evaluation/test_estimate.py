@@ -123,6 +123,7 @@ def test_tokens_are_assumptions_that_can_be_given() -> None:
     )
     assert given.per_call(shape) == {
         "rollout": PerCall(150, 20),
+        "screen": PerCall(150, 20),
         "summarize": PerCall(360, 50),
         "critique": PerCall(590, 30),
         "consolidate": PerCall(600, 60),

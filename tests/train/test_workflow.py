@@ -12,7 +12,9 @@ from gym.core.experience import Library
 from gym.core.journal import Event
 from gym.core.rollout import Rollout
 from gym.errors import AccessDenied, BudgetReached, DataError, RunFailed
+from gym.evaluation.estimate import SCREEN_PROBLEMS, Shape, calls
 from gym.llm.call_log import CallLog
+from gym.train.grpo.screen import PROBLEMS
 from gym.train.grpo.training_free_workflow import Run, train
 
 RULE = "When asked for a count, put an exclamation mark after the number."
@@ -163,3 +165,26 @@ def test_evaluation_uses_the_prompt_layout_of_training(configured: Configured, t
     }
     assert systems["evaluate"] <= systems["rollout"]
     assert "Answer briefly." in systems["evaluate"]
+
+
+def test_a_proposal_that_does_not_improve_its_own_and_similar_problems_is_dropped_with_its_figures(
+    configured: Configured,
+) -> None:
+    run = train(configured(model="scripted:desk_script:misled", screen_answers=2, epochs=1))
+    assert len(run.library) == 0
+    update = json.loads((run.folder / "epoch_0" / "step_0" / "batch_update.json").read_text(encoding="utf-8"))
+    reasons = [item["reason"] for item in update["rejected"]]
+    assert reasons
+    assert all(reason.startswith("tried on p") and reason.endswith("0.00 with it") for reason in reasons)
+
+
+def test_a_proposal_that_improves_them_stays(configured: Configured) -> None:
+    run = train(configured(screen_answers=2, epochs=1))
+    assert RULE in run.library.texts
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        assert sum(call.stage == "screen" for call in log) > 0
+
+
+def test_the_estimate_counts_trials_as_the_screen_makes_them() -> None:
+    assert SCREEN_PROBLEMS == PROBLEMS
+    assert calls(Shape(problems=10, epochs=1, screen_answers=2, profile="small"), 1.0)["screen"] == 10 * 2 * PROBLEMS

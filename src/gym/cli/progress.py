@@ -60,6 +60,12 @@ class Display:
         self._began = self._spoke = time.monotonic()
         self._task = self._bar.add_task(name, total=total, rate="", cost="")
 
+    def expect(self, count: int) -> None:
+        """Make the bar longer."""
+        self._total += count
+        if self._task is not None:
+            self._bar.update(self._task, total=self._total)
+
     def advance(self, count: int = 1) -> None:
         """Move the bar; without a terminal, a line every ten seconds."""
         self._done += count

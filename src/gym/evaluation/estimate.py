@@ -21,7 +21,10 @@ from gym.train.grpo.task import Task
 
 CHARACTERS_PER_TOKEN = 4
 
-STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate")
+STAGES = ("rollout", "summarize", "critique", "screen", "consolidate", "evaluate")
+
+SCREEN_PROBLEMS = 3
+"""As many as `gym.train.grpo.screen` tries a proposal on; a test compares the two."""
 
 INFORMATIVE_SHARE = 0.5
 """Assumed share of groups whose rewards differ, until a run of yours says better."""
@@ -45,6 +48,8 @@ class Shape(Value):
     """Measurements of the test problems: before and after; the second is free when nothing was learned."""
     val_problems: int = 0
     """Answered once at the start and once after each step when the gate is on; 0 when it is off."""
+    screen_answers: int = 0
+    """Answers to each of three problems by which a proposal is tried; 0 when it is not."""
     profile: Literal["small", "large"] = "large"
     """A small reflector asks for no consolidation …"""
     short_answers: bool = False
@@ -86,6 +91,7 @@ class Assumptions(Value):
         return {
             "rollout": PerCall(asked, self.answer),
             "summarize": PerCall(told + self.answer, self.summary),
+            "screen": PerCall(asked, self.answer),
             "critique": PerCall(told + shape.group_size * self.summary, self.critique),
             "consolidate": PerCall(self.reflection + self.library + together * self.critique, self.consolidation),
             "evaluate": PerCall(asked, self.answer),
@@ -167,6 +173,7 @@ def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
         operations=config.semantic_max_operations,
         test_problems=len(task.test),
         eval_k=config.eval_k,
+        screen_answers=config.screen_answers,
         val_problems=0 if config.gate == "none" else len(task.val),
         profile=automatic if config.reflector_profile == "auto" else config.reflector_profile,
         short_answers=answer_tokens * CHARACTERS_PER_TOKEN <= SHORT_OUTPUT,
@@ -178,7 +185,7 @@ def list_prices(config: RunConfig) -> Dollars:
     policy, reflector = config.model_name_or_path, config.reflector_model or config.model_name_or_path
 
     def usd(stage: str, tokens: Usage) -> float | None:
-        known = price(policy if stage in ("rollout", "evaluate") else reflector, config.prices)
+        known = price(policy if stage in ("rollout", "screen", "evaluate") else reflector, config.prices)
         return None if known is None else known.usd(tokens)
 
     return usd
@@ -212,10 +219,13 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
     groups = shape.problems * shape.epochs
     teaching = round(groups * informative_share)
     validations = shape.steps + 1 if shape.val_problems else 0
+    proposals = teaching * (1 if shape.profile == "small" else shape.operations)
+    trials = {"screen": proposals * shape.screen_answers * SCREEN_PROBLEMS} if shape.screen_answers else {}
     return {
         "rollout": groups * shape.group_size,
         "summarize": 0 if shape.profile == "small" and shape.short_answers else teaching * shape.group_size,
         "critique": teaching,
+        **trials,
         "consolidate": _consolidations(shape, informative_share),
         "evaluate": shape.eval_k * (shape.test_problems * shape.evaluations + shape.val_problems * validations),
     }

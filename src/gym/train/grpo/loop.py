@@ -4,7 +4,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gym.core.experience import Admit, Applied, Library, Use
@@ -12,12 +12,14 @@ from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.train.grpo.rollout_manager import RolloutManager, all_of
+from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session
 from gym.train.grpo.stages.consolidate import Consolidation, consolidate
 from gym.train.grpo.stages.critique import critique
 from gym.train.grpo.stages.flow import Stage, T, adrive
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.summarize import summarize
+from gym.train.grpo.watch import Silent, Watch
 
 _CITED = re.compile(r"\[(G\d+)\]")
 
@@ -71,6 +73,9 @@ class Loop:
     settings: ReflectionSettings
     admission: Callable[[Library], Admit]
     """The gate for a step, given the library that its prompts showed."""
+    screen: Screen | None = None
+    """Tries proposals before they are consolidated; None believes them."""
+    watch: Watch = field(default_factory=Silent)
     learn_from: str = "mixed"
     domain: str = ""
     seed: int = 0
@@ -80,7 +85,11 @@ class Loop:
         began = time.monotonic()
         reflected = await all_of(self._reflected(problem, library, epoch) for problem in problems)
         critiques = tuple(item.critique for item in reflected if item.critique is not None)
+        if self.screen is not None:
+            studied = [item.group for item in reflected if item.critique is not None]
+            critiques = await self.screen.tried(critiques, studied, library)
         summaries = tuple(summary for item in reflected for summary in item.summaries)
+        self.watch.expect(1)
         stage = consolidate(critiques, library, self.settings, seed=self.seed + step)
         decided = await self._drive(stage, "consolidate")
         groups = tuple(item.group for item in reflected)
@@ -93,6 +102,7 @@ class Loop:
         if not teaches(group, self.learn_from):
             return Reflected(group)
         shown = library.render()
+        self.watch.expect(len(group.scored) + 1)
         summaries = await all_of(
             self._drive(summarize(rollout, shown, self.settings), "summarize") for rollout in group.scored
         )
@@ -101,7 +111,9 @@ class Loop:
 
     async def _drive(self, stage: Stage[T], name: str) -> T:
         async with self.session.slots:
-            return await adrive(stage, self.session.model(name))
+            found = await adrive(stage, self.session.model(name))
+        self.watch.advance()
+        return found
 
 
 def teaches(group: Group, learn_from: str) -> bool:

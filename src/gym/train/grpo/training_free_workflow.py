@@ -34,6 +34,7 @@ from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.run_dir import RunDir, StepStats
+from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, train_reward
@@ -200,14 +201,24 @@ class Workbench:
             rollouts=self.rollouts("rollout", self.config.grpo_group_size, self.config.rollout_temperature),
             settings=self.reflection(),
             admission=self.admission,
+            screen=self.screen(),
+            watch=self.watch,
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
             seed=self.config.seed,
         )
 
+    def screen(self) -> Screen | None:
+        """What tries proposals, when the configuration asks for it."""
+        answers = self.config.screen_answers
+        if not answers:
+            return None
+        rollouts = self.rollouts("screen", answers, self.config.rollout_temperature)
+        return Screen(rollouts, similarity(HashingEmbedder()), self.watch.expect)
+
     def rollouts(self, stage: str, group_size: int, temperature: float) -> RolloutManager:
         """Rollouts of one stage; training and evaluation differ in reward and sampling alone (SPEC 1.11)."""
-        choose = train_reward if stage == "rollout" else held_out_reward
+        choose = held_out_reward if stage == "evaluate" else train_reward
         return open_rollouts(
             self.config,
             self.session,

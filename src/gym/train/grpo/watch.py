@@ -12,6 +12,10 @@ class Watch(Protocol):
         """A phase of `total` units starts; `meter` keeps counting money and tokens."""
         ...
 
+    def expect(self, count: int) -> None:
+        """`count` more units of the phase have turned up."""
+        ...
+
     def advance(self, count: int = 1) -> None:
         """`count` more units of the phase are done."""
         ...
@@ -25,6 +29,9 @@ class Silent:
     """A watch that looks away."""
 
     def phase(self, name: str, total: int, meter: Meter) -> None:
+        return
+
+    def expect(self, count: int) -> None:
         return
 
     def advance(self, count: int = 1) -> None:
