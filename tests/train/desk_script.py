@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from gym.core.chat import Message, Sampling
 from gym.errors import AccessDenied, ConnectionFailed
 
+CRITIQUE = '[{"option": "add", "experience": "When asked for a count, put an exclamation mark after the number."}]'
 RULE = "When asked for a count, put an exclamation mark after the number."
 
 
@@ -58,6 +59,14 @@ async def key_expires(messages: Sequence[Message], sampling: Sampling) -> str | 
 def same(messages: Sequence[Message], sampling: Sampling) -> str:
     """Every answer is the same: no group is informative."""
     return "always this"
+
+
+def stubborn(messages: Sequence[Message], sampling: Sampling) -> str:
+    """A policy that no rule reaches, so its critic proposes the same rule again and again."""
+    if messages[0].role == "system" and messages[0].content.startswith("You"):
+        return CRITIQUE if messages[0].content.startswith("You compare") else "[]"
+    number = re.findall(r"\d+", messages[-1].content)[-1]
+    return f"{number}!" if (sampling.seed or 0) % 2 else number
 
 
 def misled(messages: Sequence[Message], sampling: Sampling) -> str:

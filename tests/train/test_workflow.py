@@ -178,6 +178,18 @@ def test_a_proposal_that_does_not_improve_its_own_and_similar_problems_is_droppe
     assert all(reason.startswith("tried on p") and reason.endswith("0.00 with it") for reason in reasons)
 
 
+def test_an_experience_proposed_again_while_shown_is_an_echo_and_counts_as_a_use(configured: Configured) -> None:
+    run = train(configured(model="scripted:desk_script:stubborn"))
+    echoed = [event for event in journal_of(run) if "learned again" in event.reason]
+    assert echoed
+    assert not any(event.accepted for event in echoed)
+    assert sum(entry.uses for entry in run.library) >= len(echoed)
+
+
+def journal_of(run: Run) -> list[Event]:
+    return [Event.from_line(line) for line in (run.folder / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
 def test_a_proposal_that_improves_them_stays(configured: Configured) -> None:
     run = train(configured(screen_answers=2, epochs=1))
     assert RULE in run.library.texts

@@ -3,6 +3,7 @@
 import random
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -141,6 +142,12 @@ def uses(groups: Sequence[Group], summaries: Sequence[Summary], library: Library
                     uses=past.uses + 1, helpful=past.helpful + (advantage > 0), harmful=past.harmful + (advantage < 0)
                 )
     return counts
+
+
+def echoes(applied: Applied) -> Mapping[str, Use]:
+    """An experience that was proposed again while it stood in the prompts was used, if anything (FAULTS M12)."""
+    counts = Counter(item.echo_of for item in applied.rejected if item.echo_of)
+    return {name: Use(uses=count) for name, count in counts.items()}
 
 
 def shuffled(problems: Sequence[Problem], seed: int, epoch: int) -> tuple[Problem, ...]:

@@ -29,7 +29,7 @@ from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
 from gym.train.grpo.experience_manager import read_library
 from gym.train.grpo.gate import decide, reverted
-from gym.train.grpo.loop import Batch, Loop, Step, batches, shuffled
+from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, shuffled
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.rollout_manager import RolloutManager
@@ -184,7 +184,8 @@ class Workbench:
             applied = await self.gated(took, library)
             events += record_credit(events, library, took.credited, actor=ACTOR, at=_now(), step=batch.step)
             events += record(events, applied, actor=ACTOR, at=_now(), step=batch.step)
-            library = applied.library
+            library = applied.library.credit(echoes(applied))
+            events += record_credit(events, applied.library, library, actor=ACTOR, at=_now(), step=batch.step)
             stats += (step_stats(batch, took, applied),)
             self.folder.write_step(
                 batch.epoch, batch.step, took.groups, took.summaries, took.critiques, took.update(applied)
@@ -276,11 +277,10 @@ class Workbench:
         took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step)
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
         if len(failures) == total:
-            (boundary, kind, message), count = Counter((f.boundary, f.type, f.message) for f in failures).most_common(
-                1
-            )[0]
+            first, count = Counter(failures).most_common(1)[0]
             raise RunFailed(
-                f"all {total} rollouts of step {batch.step} failed, {count} of them at {boundary!r} with {kind}: {message}. "
+                f"all {total} rollouts of step {batch.step} failed, {count} of them at {first.boundary!r} with {first.type}: "
+                f"{first.message}. "
                 "Nothing was learned from them; what was done before is saved, and the same command tries again"
             )
         return took
