@@ -15,6 +15,7 @@ from gym import __version__
 from gym.cli.main import COMMANDS, gym
 from gym.config import ALIASES, EXECUTION_KEYS, RunConfig
 
+HELP = ["-h", "--help"]
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "<!-- written by `make docs`; edit the code instead -->\n"
 
@@ -33,7 +34,7 @@ def command_line() -> str:
 
 def helps() -> Iterator[tuple[str, str]]:
     """Path and help text of `gym` and all its commands, 100 columns wide."""
-    top = click.Context(gym, info_name="gym", max_content_width=100, terminal_width=100)
+    top = click.Context(gym, info_name="gym", max_content_width=100, terminal_width=100, help_option_names=HELP)
     yield "gym", gym.get_help(top)
     for name in COMMANDS:
         command = gym.get_command(top, name)
@@ -42,7 +43,9 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def _below(command: click.Command, name: str, parent: click.Context) -> Iterator[tuple[str, str]]:
-    context = click.Context(command, info_name=name, parent=parent, max_content_width=100, terminal_width=100)
+    context = click.Context(
+        command, info_name=name, parent=parent, max_content_width=100, terminal_width=100, help_option_names=HELP
+    )
     yield context.command_path, command.get_help(context)
     if isinstance(command, click.Group):
         for sub in command.list_commands(context):

@@ -79,6 +79,13 @@ def test_what_cannot_be_understood_says_what_and_where(tmp_path: Path, text: str
         assert word in str(caught.value)
 
 
+def test_prices_may_be_given_as_json_on_the_command_line() -> None:
+    config = load_config(None, {"prices": '{"m": {"prompt": 1, "completion": 2}}'}, {})
+    assert config.prices == {"m": {"prompt": 1.0, "completion": 2.0}}
+    with pytest.raises(ConfigError, match="prices"):
+        load_config(None, {"prices": "{"}, {})
+
+
 def test_temperature_zero_is_a_temperature() -> None:
     config = load_config(None, {"temperature": 0, "eval_temperature": 0.0}, {})
     assert (config.rollout_temperature, config.eval_temperature) == (0.0, 0.0)

@@ -184,11 +184,21 @@ def load_config(
         }
     for key, value in (overrides or {}).items():
         values[canonical_key(key, "command line")] = _expand(key, value, environ)
+    if isinstance(prices := values.get("prices"), str):
+        values["prices"] = _parse_yaml(prices, "prices")
     values = _from_environment(environ) | values
     try:
         return RunConfig(**values)
     except ValidationError as error:
         raise ConfigError(_first_error(error, str(path or "command line"))) from error
+
+
+def _parse_yaml(text: str, where: str) -> Any:
+    """A value given as text, JSON or YAML."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{where}: not valid JSON or YAML: {str(error).splitlines()[0]}") from error
 
 
 def _read_yaml(path: str | Path) -> dict[str, Any]:

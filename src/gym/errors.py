@@ -50,7 +50,9 @@ class MissingExtra(ConfigError):
     """An optional dependency is not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs the extra [{extra}]: pip install 'zoo-gym[{extra}]'")
+        super().__init__(
+            f"{what} needs the extra [{extra}]: pip install 'zoo-gym[{extra}]' (in a checkout: pip install -e '.[{extra}]')"
+        )
         self.extra = extra
 
 

@@ -14,6 +14,7 @@ from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.errors import ConfigError
 from gym.llm.call_log import CallLog
+from gym.train.grpo.experience_manager import ExperienceManager
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.training_free_workflow import train
 
@@ -167,3 +168,29 @@ def test_the_journal_replays_to_every_step_byte_for_byte(finished: Path) -> None
         saved = (finished / f"epoch_{step // 3}" / f"step_{step}" / "experiences.json").read_text(encoding="utf-8")
         assert replay(event for event in events if event.step <= step).to_json() == saved
         assert Library.from_json(saved).to_json() == saved
+
+
+def test_training_on_never_overwrites_a_persons_changes(configured: Configured, finished: Path, tmp_path: Path) -> None:
+    manager = ExperienceManager(finished / "experiences.json", actor="person")
+    manager.add("When unsure, count again from the start.")
+    manager.save()
+    edited = texts_at(finished)
+    with pytest.raises(ConfigError, match=r"changes by person.*--experience-lib-path"):
+        train(configured(test=str(tmp_path / "test.jsonl")))
+    assert texts_at(finished) == edited
+
+
+def test_training_on_never_overwrites_a_file_edited_by_hand(
+    configured: Configured, finished: Path, tmp_path: Path
+) -> None:
+    path = finished / "experiences.json"
+    path.write_text('{"G0": "When unsure, count again from the start."}', encoding="utf-8")
+    with pytest.raises(ConfigError, match="changes made in the file itself"):
+        train(configured(test=str(tmp_path / "test.jsonl")))
+    assert "count again" in texts_at(finished)
+
+
+def test_a_command_that_never_made_a_call_does_not_bind_the_next_one(configured: Configured) -> None:
+    with pytest.raises(ConfigError):
+        train(configured(model="gpt-4o-mini"))
+    assert train(configured(epochs=1)).library is not None

@@ -1,5 +1,6 @@
 """How figures are shown to a person: always with their interval and both denominators."""
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -9,7 +10,7 @@ from rich.table import Table
 from gym.core.experience import Library
 from gym.evaluation.metrics import Interval, Paired, Score
 
-out = Console(highlight=False, soft_wrap=True)
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
 """Results for people go to standard output."""
 
 
@@ -32,11 +33,11 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
     """One line per measurement."""
     table = Table(box=None, pad_edge=False)
     for heading in ("", "mean [95 %]", "failed as 0", "problems", "answers", "no answer", "failed"):
-        table.add_column(heading, justify="left" if not heading else "right")
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     for name, score in rows:
         counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
         table.add_row(name, percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts))
-    out.print(table)
+    out.print(table, crop=False, overflow="ignore")
 
 
 def print_library(library: Library) -> None:

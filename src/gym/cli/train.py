@@ -41,7 +41,10 @@ def command(config_file: Path | None, fork: str | None, quiet: bool, as_json: bo
     with Display(quiet=quiet) as display:
         run = asyncio.run(_train(config, display))
     if as_json:
-        print_json({"folder": str(run.folder), **run.report.model_dump(mode="json")})
+        found = run.report.model_dump(mode="json")
+        if run.gain is not None:
+            found["gain"]["verdict"] = run.gain.verdict
+        print_json({"folder": str(run.folder), **found})
     else:
         show(run)
 

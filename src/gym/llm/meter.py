@@ -181,8 +181,9 @@ class Meter:
         usd = self.usd
         dollars = "dollars unknown" if usd is None else f"${usd:.4f}" if usd >= 0.01 else f"${usd:.6f}"
         return (
-            f"{over} reached: {self.calls:,} calls, {self.usage.total:,} tokens, {dollars} spent, and the next call "
-            "may not fit. Everything is saved: raise the budget and run the same command to go on"
+            f"{over} reached: {self.calls + len(self._flying):,} calls ({len(self._flying)} still in flight), "
+            f"{self.usage.total:,} tokens, {dollars} spent so far, and the next call may not fit. "
+            "Everything is saved: raise the budget and run the same command to go on"
         )
 
     def _release(self, reservation: Reservation) -> None:

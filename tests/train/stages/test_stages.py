@@ -273,3 +273,17 @@ def test_a_modify_of_a_proposed_modify_keeps_its_target() -> None:
         known,
     )
     assert operations == (Modify(id="G0", experience="When g, do it well."),)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("When asked if it is cold, write only <outer place> > <inner place>.", "repeats the example"),
+        ("When asked, " + "say much " * 25, "longest length"),
+    ],
+)
+def test_what_a_small_reflector_copied_from_the_example_or_could_not_finish_is_rejected(text: str, reason: str) -> None:
+    reply = json.dumps({"pattern": "<word>", "wrong": "a sentence", "experience": text[:200]})
+    made = drive(critique(PROBLEM, PAIR, "", SMALL), Answers(reply))
+    assert made.operations == ()
+    assert reason in made.rejected[0].reason

@@ -45,7 +45,8 @@ def journal_path(path: str | Path) -> Path:
 
 
 def read_library(path: str | Path) -> Library:
-    """The library in a file of any form of SPEC 2.6; raises `LibraryError` naming the file and the fault."""
+    """The library in a file of any form of SPEC 2.6, or in a run folder; raises `LibraryError` naming file and fault."""
+    path = Path(path) / "experiences.json" if Path(path).is_dir() else path
     try:
         return Library.from_json(_text(path))
     except _ABSENT as error:

@@ -1,5 +1,6 @@
 """From a finished run to its report: `report.md`, `report.html` and `report.json` in the run directory."""
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
@@ -84,10 +85,21 @@ def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
     notes = []
     if config.grpo_group_size == 1:
         notes.append("a group size of 1 has no attempts to compare: nothing can be learned; use 5")
-    elif steps and not any(stats.informative for stats in steps) and config.learn_from == "mixed":
+    elif (
+        steps
+        and sum(stats.failed for stats in steps) == 0
+        and not any(stats.informative for stats in steps)
+        and config.learn_from == "mixed"
+    ):
         notes.append(
             "no group was informative: all answers to each problem got the same reward, so nothing could be learned; "
             "try harder or easier problems, a higher temperature, or --learn-from mixed+all_wrong"
+        )
+    rollouts, no_answer = sum(stats.rollouts for stats in steps), sum(stats.no_answer for stats in steps)
+    if no_answer > rollouts / 5:
+        notes.append(
+            f"{no_answer} of {rollouts} training answers were no answer (cut at the token limit, or empty): "
+            "a higher --rollout-max-tokens may help"
         )
     failed = sum(stats.failed for stats in steps)
     if failed:
@@ -95,3 +107,9 @@ def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
             f"{failed} of {sum(stats.rollouts for stats in steps)} training rollouts failed and taught nothing"
         )
     return notes
+
+
+def _why(steps: Sequence[StepStats]) -> str:
+    """The most frequent failure of the run, in its own words."""
+    counts = sum((Counter(stats.failures) for stats in steps), Counter[str]())
+    return f": {counts.most_common(1)[0][0]}" if counts else ""

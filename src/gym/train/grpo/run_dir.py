@@ -54,6 +54,8 @@ class StepStats(Value):
     rollouts: int
     failed: int
     no_answer: int
+    failures: Mapping[str, int] = {}
+    """How often each failure occurred, by its words."""
     mean: float | None
     """Mean reward over answered + no answer; None when every rollout failed."""
     mean_failed_as_0: float
@@ -81,7 +83,7 @@ class RunDir:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._lock = FileLock(str(root) + ".lock")
+        self._lock = FileLock(root / ".lock")
 
     def __enter__(self) -> "RunDir":
         self.root.mkdir(parents=True, exist_ok=True)
@@ -111,7 +113,7 @@ class RunDir:
         """
         now = {**config.identity(), "inputs": dict(inputs)}
         file = self.path("config.yaml")
-        if file.exists():
+        if file.exists() and self._has_calls():
             saved = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
             before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
@@ -124,6 +126,33 @@ class RunDir:
             return
         public = {**config.public(), "inputs": dict(inputs)}
         write_atomic(file, yaml.safe_dump(public, allow_unicode=True, sort_keys=False))
+
+    def refuse_to_overwrite_edits(self, actor: str) -> None:
+        """Raise `ConfigError` when someone other than `actor` changed the run's library since: no edit is ever lost."""
+        events = self._events()
+        others = sorted({event.actor for event in events} - {actor})
+        if not others and not self._edited_by_hand(events):
+            return
+        who = f"changes by {', '.join(others)}" if others else "changes made in the file itself"
+        raise ConfigError(
+            f"the library of run {str(self.root)!r} has {who}, which training on would overwrite; start a new run from "
+            f"it: --experience-lib-path {self.path('experiences.json')} --experiment-name NEW_NAME"
+        )
+
+    def _edited_by_hand(self, events: Sequence[Event]) -> bool:
+        """Whether experiences.json is a library that the journal never led to."""
+        try:
+            library = Library.from_json(self.path("experiences.json").read_text(encoding="utf-8"))
+        except (OSError, LibraryError):
+            return False
+        ends = [
+            place for place, event in enumerate(events, 1) if place == len(events) or events[place].step != event.step
+        ]
+        return bool(events) and all(replay(events[:end]) != library for end in (0, *ends))
+
+    def _has_calls(self) -> bool:
+        log = self.path("calls.jsonl")
+        return log.exists() and log.stat().st_size > 0
 
     def write_epoch(self, epoch: int, problems: Sequence[Problem]) -> None:
         """The epoch's problems in the order they are served."""

@@ -80,7 +80,8 @@ async def atrain(
     task = load_task(config, reward or train_reward(config), reward or held_out_reward(config))
     with RunDir(run_folder(config)) as folder:
         folder.accept_config(config, task.inputs())
-        for note in task.notes:
+        folder.refuse_to_overwrite_edits(ACTOR)
+        for note in (*task.notes, *before_spending(config)):
             watch.say(note)
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
@@ -99,6 +100,13 @@ def require_training_free(config: RunConfig) -> None:
         raise ConfigError(
             "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do; set it to true"
         )
+
+
+def before_spending(config: RunConfig) -> tuple[str, ...]:
+    """What the user should hear before the first call."""
+    if config.grpo_group_size == 1:
+        return ("a group size of 1 has no attempts to compare, so nothing can be learned: use --group-size 5",)
+    return ()
 
 
 class Learned(NamedTuple):
@@ -143,11 +151,17 @@ class Workbench:
             before=before,
             after=after,
             gain=gain,
-            seconds=time.monotonic() - began + earlier_s,
+            seconds=self.seconds(time.monotonic() - began + earlier_s),
         )
         write_report(self.folder, report)
         checked.require_unchanged()
         return Run(self.folder.root, library, steps, before, after, gain, report)
+
+    def seconds(self, measured_s: float) -> float:
+        """The run's seconds; a finished run that was only looked at again keeps those it took."""
+        saved = self.folder.read_json("report.json")
+        before_s = saved.get("seconds", 0.0) if isinstance(saved, dict) else 0.0
+        return max(measured_s, float(before_s))
 
     def write_manifest(self, weights: Weights) -> None:
         """manifest.json as things stand."""
@@ -332,6 +346,7 @@ def step_stats(batch: Batch, took: Step, applied: Applied) -> StepStats:
         problems=len(took.groups),
         rollouts=len(rollouts),
         failed=len(rollouts) - len(rewards),
+        failures=dict(Counter(f"{f.boundary}: {f.type}: {f.message}" for f in (r.failure for r in rollouts) if f)),
         no_answer=sum(rollout.outcome == "no answer" for rollout in rollouts),
         mean=sum(rewards) / len(rewards) if rewards else None,
         mean_failed_as_0=sum(rewards) / len(rollouts),

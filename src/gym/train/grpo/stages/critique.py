@@ -5,23 +5,26 @@ from statistics import fmean
 from typing import Any
 
 from gym.core.chat import Completion, Message
-from gym.core.experience import Evidence, Operation, Rejected, parse_operation
+from gym.core.experience import Add, Evidence, Operation, Rejected, parse_operation
 from gym.core.problem import Failure, Problem
 from gym.core.reflection import Critique, Summary
 from gym.core.rollout import INFORMATIVE_SPREAD
 from gym.errors import ProviderError
 from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
 from gym.train.grpo.stages.parse import last_valid, parse_operations
-from gym.train.grpo.stages.prompts import CRITIQUE, CRITIQUE_SMALL, REPAIR, sections
+from gym.train.grpo.stages.prompts import CRITIQUE, CRITIQUE_SMALL, EXAMPLE_MARKS, REPAIR, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
+
+MAX_TEXT = 200
+"""Characters of an experience from a small reflector."""
 
 SMALL_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "minLength": 2, "maxLength": 80},
         "wrong": {"type": "string", "minLength": 5, "maxLength": 120},
-        "experience": {"type": "string", "minLength": 20, "maxLength": 200},
+        "experience": {"type": "string", "minLength": 20, "maxLength": MAX_TEXT},
     },
     "required": ["pattern", "wrong", "experience"],
     "additionalProperties": False,
@@ -58,6 +61,8 @@ def critique(
     limit = 1 if settings.profile == "small" else settings.max_operations
     evidence = evidence_of(problem, summaries, use_groundtruth=settings.use_groundtruth)
     operations, rejected = read_operations(raw, evidence, limit)
+    if settings.profile == "small":
+        operations, rejected = _sifted(operations, rejected)
     return Critique(problem_id=problem.id, operations=operations, rejected=rejected, reasoning=completion.text)
 
 
@@ -90,6 +95,25 @@ def read_operations(
         else:
             operations.append(parsed)
     return tuple(operations), tuple(rejected)
+
+
+def _sifted(
+    operations: Sequence[Operation], rejected: Sequence[Rejected]
+) -> tuple[tuple[Operation, ...], tuple[Rejected, ...]]:
+    """Without what a small reflector copied from the prompt's example or could not finish within the schema."""
+    bad = {operation: reason for operation in operations if (reason := _unfit(operation))}
+    turned_down = (Rejected(operation=operation, reason=reason) for operation, reason in bad.items())
+    return tuple(operation for operation in operations if operation not in bad), (*rejected, *turned_down)
+
+
+def _unfit(operation: Operation) -> str | None:
+    if not isinstance(operation, Add):
+        return None
+    if any(mark in operation.experience.casefold() for mark in EXAMPLE_MARKS):
+        return "repeats the example of the prompt"
+    if len(operation.experience) >= MAX_TEXT - 1:
+        return "was cut at its longest length"
+    return None
 
 
 def repair_question(question: Ask, reply: Completion, settings: ReflectionSettings, *, single: bool = False) -> Ask:

@@ -48,6 +48,9 @@ WRONG: You will find it in the shed, on the upper shelf.
 {"pattern": "<outer place> > <inner place>", "wrong": "a full sentence with a full stop",
  "experience": "When asked where something is, write only <outer place> > <inner place>, without a sentence or full stop."}"""
 
+EXAMPLE_MARKS = ("<outer place>", "<inner place>", "where something is")
+"""Words of the example above: an experience with them repeats the example instead of the task."""
+
 CONSOLIDATE = Template("""You keep a library of experiences: short rules that are put in front of a model before it
 solves problems. Below are the library and numbered proposals for it, made by comparing attempts at single problems.
 Decide on every proposal so that the library becomes as useful as possible.
