@@ -70,12 +70,15 @@ def test_a_key_may_be_spelled_with_dashes_underscores_or_its_alias(spelling: str
         ("[1, 2", ["not valid YAML"]),
         ("just words", ["expected `key: value` lines"]),
         ("gate: maybe", ["gate", "'maybe'"]),
+        ("rollout_temperature: .inf", ["rollout_temperature", "finite"]),
+        ("prices: {m: {prompt: -5}}", ["prices", "greater than or equal to 0"]),
+        ("api_base_url: http://host/${NOWHERE}/v1", ["api_base_url", "NOWHERE is not set"]),
     ],
 )
 def test_what_cannot_be_understood_says_what_and_where(tmp_path: Path, text: str, words: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(written(tmp_path, text), environ={})
-    for word in ["run.yaml", *words]:
+    for word in words:
         assert word in str(caught.value)
 
 
@@ -98,6 +101,12 @@ def test_no_secret_is_shown_saved_or_part_of_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(written(tmp_path, "api_key: 123456789\n"), environ={})
     assert "123456789" not in str(caught.value)
+
+
+def test_a_password_in_a_url_is_refused_without_showing_it() -> None:
+    with pytest.raises(ConfigError, match="must not hold a user or password") as caught:
+        load_config(None, {"base_url": "http://user:PASSWORD@127.0.0.1/v1"}, {})
+    assert "PASSWORD" not in str(caught.value)
 
 
 def test_the_digest_changes_with_what_decides_the_result_and_with_nothing_else() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, SecretStr, ValidationError, field_validator
 
 from gym.core.value import digest
 from gym.errors import ConfigError
@@ -57,7 +57,7 @@ _ENV = re.compile(r"\$\{(\w+)\}")
 class RunConfig(BaseModel):
     """The settings of one run; every field is also a `--option` of the command."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
     model_name_or_path: str = Field(default="", description="model id, local:NAME, or a path to a GGUF file")
     provider: str = Field(default="", description="deepseek, openai, local … (default: from the model and the URL)")
@@ -134,7 +134,7 @@ class RunConfig(BaseModel):
     budget_usd: float | None = Field(default=None, gt=0.0, description="stop cleanly before spending more dollars")
     budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
     budget_calls: int | None = Field(default=None, ge=0, description="… more calls")
-    prices: Mapping[str, Mapping[str, float]] = Field(
+    prices: Mapping[str, Mapping[str, NonNegativeFloat]] = Field(
         default_factory=dict, description="dollars per million tokens: {model: {prompt, cached, completion}}"
     )
 
@@ -142,6 +142,13 @@ class RunConfig(BaseModel):
     experiment_name: str = Field(default="", description="folder of this run below output_dir")
     save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
     logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
+
+    @field_validator("api_base_url", "reflector_base_url", "judge_base_url")
+    @classmethod
+    def _no_password_in_a_url(cls, url: str) -> str:
+        if "@" in url.partition("://")[2].partition("/")[0]:
+            raise ValueError("a URL is saved and shown, so it must not hold a user or password: use the key option")
+        return url
 
     def identity(self) -> dict[str, Any]:
         """What decides the result: every field but the execution keys. Saved, compared on resume."""
@@ -218,11 +225,13 @@ def _read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def _expand(key: str, value: Any, environ: Mapping[str, str]) -> Any:
-    """`${NAME}` from the environment; a name that is not set counts as no value."""
+    """`${NAME}` from the environment; for a key, a name that is not set counts as no value, else it is an error."""
     if not isinstance(value, str) or not _ENV.search(value):
         return value
-    expanded = _ENV.sub(lambda match: environ.get(match[1], ""), value)
-    return expanded or None if key.endswith("key") else expanded
+    missing = [name for name in _ENV.findall(value) if not environ.get(name)]
+    if missing and not key.endswith("key"):
+        raise ConfigError(f"{key}: the environment variable {missing[0]} is not set")
+    return _ENV.sub(lambda match: environ.get(match[1], ""), value) or None
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -239,5 +248,5 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _first_error(error: ValidationError, where: str) -> str:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    got = "" if "key" in key else f" (got {first.get('input')!r})"
+    got = "" if "key" in key or "url" in key else f" (got {first.get('input')!r})"
     return f"{where}: {key}: {first['msg']}{got}"

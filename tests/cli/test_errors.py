@@ -146,6 +146,17 @@ def test_a_full_disk_is_one_message_and_nothing_paid_is_lost(folder: Path) -> No
     assert len(after) == len(set(after))
 
 
+def test_an_output_folder_that_cannot_be_one_is_told(folder: Path) -> None:
+    (folder / "file").write_text("", encoding="utf-8")
+    refused(gym(folder, *SCRIPTED, "--output-dir", "file"), 5, "file", "cannot be used")
+
+
+def test_a_damaged_run_configuration_is_told(folder: Path) -> None:
+    assert gym(folder, *SCRIPTED).returncode == 0
+    (folder / "output" / "x" / "config.yaml").write_text("[1,2", encoding="utf-8")
+    refused(gym(folder, *SCRIPTED), 2, "config.yaml", "damaged")
+
+
 def test_metadata_that_no_file_can_hold_is_refused_before_the_run(folder: Path) -> None:
     (folder / "odd.jsonl").write_text('{"question": "How many are 3?", "answer": "3!", "x": NaN}\n', encoding="utf-8")
     done = gym(folder, *SCRIPTED, "--data", "odd.jsonl")

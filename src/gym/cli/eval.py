@@ -1,12 +1,13 @@
 """`gym eval`: a model on a data set, without or with a library, with its interval."""
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gym.cli.common import config_options, json_option, print_json
+from gym.cli.common import config_options, console, json_option, print_json
 from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
@@ -88,9 +89,17 @@ def as_object(measured: "Measured") -> dict[str, Any]:
 def _library(config: RunConfig) -> Library | None:
     if not config.experience_lib_path:
         return None
+    from gym.core.admission import Admission
+    from gym.embedding import similarity
+    from gym.embedding.hashing import HashingEmbedder
     from gym.train.grpo.experience_manager import read_library
 
-    return read_library(Path(config.experience_lib_path))
+    path = Path(config.experience_lib_path)
+    gate = Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+    screened = read_library(path).screened(gate)
+    for gone in screened.accepted:
+        console.print(f"{path}: {gone.before[0].id} left out: {gone.warnings[0]}", markup=False)
+    return screened.library
 
 
 def _named(config: RunConfig) -> RunConfig:

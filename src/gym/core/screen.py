@@ -23,10 +23,11 @@ _INJECTIONS = {
     "a chat template's token": r"<\|[^|>]{1,40}\|>|\[/?INST\]|<</?SYS>>|</?s>|</?think>|<(?:start|end)_of_turn>"
     r"|</?(?:system|assistant|user|tool_call|tool_response)>|#{2,}\s*(?:system|instructions?|user|assistant)\b",
     "a conversation role": r"(?-i:\b(?:SYSTEM|ASSISTANT|USER|DEVELOPER|TOOL|HUMAN)\s*:)"
-    r"|^\W*(?:system|assistant|user|developer|tool|human)(?:\s+(?:message|prompt|note))?\s*:",
+    r"|^\W*(?:system|assistant|user|developer|tool|human)(?:\s+(?:message|prompt|note))?\s*(?::|\s[-–—]\s)",
     "setting other instructions aside": r"\b(?:ignore|disregard|forget|override|bypass|discard)\b[^.;]{0,30}"
     r"\b(?:previous|prior|above|earlier|preceding|all|any|your|system|existing|other)\b[^.;]{0,20}"
     r"\b(?:instructions?|prompts?|rules?|guidelines?|directions?|experiences?|polic(?:y|ies))\b"
+    r"|\b(?:ignore|disregard|forget)\s+(?:all |everything |what (?:is|was) )?(?:the )?(?:above|preceding)\b"
     r"|\bfrom now on\b|\byou are now\b|\bnew (?:system )?(?:instructions?|prompt)\s*:|\bjailbreak|\bdeveloper mode\b",
     "an address to fetch": r"\b(?:https?|ftp|file)://|\bwww\.\w|\bjavascript:|\bdata:\w+/",
     "a request for secrets": r"\b(?:reveal|print|repeat|show|output|leak|send|disclose|expose)\b[^.;]{0,40}"
@@ -35,10 +36,14 @@ _INJECTIONS = {
     r"|\b(?:mark|grade|score|rate|judge) (?:this|it|my|the) ?(?:answer|reply|response)? ?(?:as )?"
     r"(?:correct|right|full|1(?:\.0)?\b)",
 }
+_INJECTIONS["a fixed answer whatever the question"] = (
+    r"\b(?:answer|reply|respond|say|print|write)\b[^.;]{0,40}"
+    r"\bto (?:everything|anything|every (?:question|prompt|message|task))\b"
+)
 _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _INJECTIONS.items()}
 
 _EVERY = r"\b(?:any|every|everything|anything|all|each|whatever|regardless|no matter)\b"
-_LITERAL = r"""(?:-?\d+(?:[.,/]\d+)*%?|"[^"]*"|'[^']*'|“[^”]*”|‘[^’]*’|(?-i:[A-H])\b|\b(?:yes|no|true|false)\b)"""
+_LITERAL = r"""(?:-?\d+(?:[.,/]\d+)*%?|"[^"]*"|'[^']*'|“[^”]*”|‘[^’]*’|(?-i:[A-H])\b|\b(?:yes|no|true|false|zero)\b)"""
 _ORDER = r"(?:^|[,.;:!]\s*|\b(?:always|only|just|must|then|and|should|invariably)\s+)"
 """Before a verb that is an order here, and not what some cases or formulas do."""
 _FIXED_ANSWER = re.compile(

@@ -18,7 +18,7 @@ def fork_run(config: RunConfig, new_name: str) -> RunConfig:
     if not (old / "calls.jsonl").exists():
         raise ConfigError(f"--fork: there is no run {str(old)!r} to fork from; start it without --fork")
     new = old.parent / safe_name(new_name)
-    if new.exists():
+    if any(new.glob("epoch_*")):
         raise ConfigError(f"--fork: {str(new)!r} exists already; choose another name")
     with RunDir(old), RunDir(new):
         shutil.copyfile(old / "calls.jsonl", new / "calls.jsonl")

@@ -35,7 +35,7 @@ def report_of(
     seconds: float,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
-    overhead = estimate_tokens(library_block(library.render()))
+    overhead_tokens, overhead_share = _overhead(config, task, start, library, before, after)
     return Report(
         name=name,
         verified=None if weights.after is None else weights.before == weights.after,
@@ -53,8 +53,8 @@ def report_of(
         steps=tuple(steps),
         spent=session.meter.snapshot(),
         predicted=estimate_for(config, task),
-        overhead_tokens=overhead,
-        overhead_share=_share(config, task, library, overhead),
+        overhead_tokens=overhead_tokens,
+        overhead_share=overhead_share,
         seconds=seconds,
         notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),
     )
@@ -67,8 +67,15 @@ def write_report(folder: RunDir, report: Report) -> None:
     write_atomic(folder.path("report.html"), html(report))
 
 
-def _share(config: RunConfig, task: Task, library: Library, overhead: int) -> float | None:
-    """The library's share of a prompt's tokens, averaged over the held-out (else the training) problems."""
+def _overhead(
+    config: RunConfig, task: Task, start: Library, library: Library, before: Evaluation | None, after: Evaluation | None
+) -> tuple[int, float | None]:
+    """Tokens that the library adds to a prompt, and their share of it: measured where the server counted, else estimated."""
+    if before and after and not start and before.score.tokens.known and after.score.tokens.known:
+        plain, told = (found.score.tokens.prompt / max(found.score.n_answers, 1) for found in (before, after))
+        if told:
+            return round(told - plain), (told - plain) / told
+    added = estimate_tokens(library_block(library.render()))
     instructions = config.system_prompt or task.domain.prompts.solve
     prompts = [
         sum(
@@ -77,7 +84,7 @@ def _share(config: RunConfig, task: Task, library: Library, overhead: int) -> fl
         )
         for problem in task.test or task.train
     ]
-    return overhead / fmean(prompts) if prompts and fmean(prompts) else None
+    return added, added / fmean(prompts) if prompts and any(prompts) else None
 
 
 def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:

@@ -20,7 +20,7 @@ from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.core.value import Value
-from gym.errors import ConfigError, LibraryError
+from gym.errors import ConfigError, LibraryError, StorageError
 from gym.files import write_atomic
 
 _UNSAFE = re.compile(r"[^\w.\-]+")
@@ -86,9 +86,11 @@ class RunDir:
         self._lock = FileLock(root / ".lock")
 
     def __enter__(self) -> "RunDir":
-        self.root.mkdir(parents=True, exist_ok=True)
         try:
+            self.root.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
+        except OSError as error:
+            raise StorageError(f"run folder {str(self.root)!r} cannot be used: {error.strerror or error}") from error
         except Timeout:
             raise ConfigError(
                 f"run {str(self.root)!r} is in use by another process; wait for it or choose another name"
@@ -114,7 +116,7 @@ class RunDir:
         now = {**config.identity(), "inputs": dict(inputs)}
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
-            saved = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            saved = self._saved_config(file)
             before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
@@ -125,7 +127,20 @@ class RunDir:
                 )
             return
         public = {**config.public(), "inputs": dict(inputs)}
+        if self._has_calls() and not file.exists():
+            raise ConfigError(
+                f"{str(file)!r} is gone, so its calls belong to unknown settings: choose another --experiment-name"
+            )
         write_atomic(file, yaml.safe_dump(public, allow_unicode=True, sort_keys=False))
+
+    def _saved_config(self, file: Path) -> dict[str, Any]:
+        try:
+            saved = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, yaml.YAMLError):
+            saved = None
+        if not isinstance(saved, dict):
+            raise ConfigError(f"{str(file)!r} is damaged: restore it, or choose another --experiment-name")
+        return saved
 
     def refuse_to_overwrite_edits(self, actor: str) -> None:
         """Raise `ConfigError` when someone other than `actor` changed the run's library since: no edit is ever lost."""

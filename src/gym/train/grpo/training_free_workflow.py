@@ -18,6 +18,7 @@ from gym.core.admission import Admission, estimate_tokens
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
 from gym.core.journal import record, record_credit, record_import
 from gym.core.problem import Problem, Reward
+from gym.core.value import digest
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
@@ -41,6 +42,8 @@ from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, tr
 from gym.train.grpo.watch import Silent, Watch
 
 ACTOR = "train"
+FEWEST_TO_DECIDE = 6
+"""Validation problems below which even a rise in all of them is no significant difference (sign-flip test, p <= 0.05)."""
 EMBEDDED_CONTEXT = 4096
 """Tokens of context that the embedded server gives each slot."""
 
@@ -78,10 +81,14 @@ async def atrain(
     watch, brake = watch or Silent(), brake or Brake()
     require_training_free(config)
     task = load_task(config, reward or train_reward(config), reward or held_out_reward(config))
+    if config.gate == "paired" and len(task.val) < FEWEST_TO_DECIDE:
+        raise ConfigError(
+            f"gate: paired needs {FEWEST_TO_DECIDE} validation problems or more to decide anything, not {len(task.val)}"
+        )
     with RunDir(run_folder(config)) as folder:
-        folder.accept_config(config, task.inputs())
+        folder.accept_config(config, {**task.inputs(), **library_input(config)})
         folder.refuse_to_overwrite_edits(ACTOR)
-        for note in (*task.notes, *before_spending(config)):
+        for note in (*task.notes, *before_spending(config, len(task.val))):
             watch.say(note)
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
@@ -102,11 +109,22 @@ def require_training_free(config: RunConfig) -> None:
         )
 
 
-def before_spending(config: RunConfig) -> tuple[str, ...]:
+def library_input(config: RunConfig) -> dict[str, str]:
+    """The digest of the library to start from, so that a changed one is noticed on resume."""
+    path = config.experience_lib_path
+    return {"experience_lib": digest(read_library(path).to_json())} if path else {}
+
+
+def before_spending(config: RunConfig, validation: int) -> tuple[str, ...]:
     """What the user should hear before the first call."""
+    notes = []
+    if 0 < validation < FEWEST_TO_DECIDE and config.gate == "auto":
+        notes.append(
+            f"{validation} validation problems cannot show a difference ({FEWEST_TO_DECIDE} that all rise can): the gate is off"
+        )
     if config.grpo_group_size == 1:
-        return ("a group size of 1 has no attempts to compare, so nothing can be learned: use --group-size 5",)
-    return ()
+        notes.append("a group size of 1 has no attempts to compare, so nothing can be learned: use --group-size 5")
+    return tuple(notes)
 
 
 class Learned(NamedTuple):
@@ -172,9 +190,10 @@ class Workbench:
         path = self.config.experience_lib_path
         if not path:
             return Library()
-        trimmed = read_library(path).trimmed(self.limits(Library()))
-        for gone in trimmed.accepted:
-            self.watch.say(f"{path}: {gone.before[0].id} left out, {gone.warnings[0]}")
+        screened = read_library(path).screened(self.admission(Library()))
+        trimmed = screened.library.trimmed(self.limits(Library()))
+        for gone in (*screened.accepted, *trimmed.accepted):
+            self.watch.say(f"{path}: {gone.before[0].id} left out: {gone.warnings[0]}")
         return trimmed.library
 
     async def learn(self, start: Library) -> Learned:
@@ -302,7 +321,7 @@ class Workbench:
     async def gated(self, took: Step, before: Library) -> Applied:
         """The step's outcome, taken back when validation problems do not speak for it (SPEC 2.11)."""
         config = self.config
-        wanted = config.gate == "paired" or (config.gate == "auto" and self.task.val)
+        wanted = config.gate != "none" and len(self.task.val) >= FEWEST_TO_DECIDE
         if not wanted or took.applied.library.texts == took.credited.texts:
             return took.applied
         older = await self.measure("validation", self.task.val, before)

@@ -15,14 +15,16 @@ T = TypeVar("T")
 
 _DECODER = json.JSONDecoder(strict=False)
 _OPENERS = re.compile(r"[\[{]")
+_JOINS = re.compile(r"[\s,;`~*\d.)#:-]*(?:json)?\s*", re.IGNORECASE)
+"""What may stand between objects that form one list: blanks, commas, fences, numbering."""
 _LIST_KEYS = ("operations", "experiences", "updates", "result", "results")
 _MAX_STARTS = 2_000
 _MAX_CHARS = 200_000
 
 
 def after_thought(text: str) -> str:
-    """The text after the last closed thought."""
-    return text.rpartition("</think>")[2]
+    """The text after the last closed thought, and before one that was never closed: drafts are not decisions."""
+    return text.rpartition("</think>")[2].partition("<think>")[0]
 
 
 def last_valid(text: str, validate: Callable[[object], T | None], *, complete: bool = True) -> T | None:
@@ -75,7 +77,7 @@ def _strict_values(text: str) -> Iterator[object]:
                 break
             position = start.end()
             continue
-        if row and text[row_end : start.start()].strip(" \t\r\n,"):
+        if row and not _JOINS.fullmatch(text[row_end : start.start()]):
             yield from _row(row)
             row = []
         row.append(value)
