@@ -232,3 +232,19 @@ def test_a_proposal_that_improves_them_stays(configured: Configured) -> None:
 def test_the_estimate_counts_trials_as_the_screen_makes_them() -> None:
     assert SCREEN_PROBLEMS == PROBLEMS
     assert calls(Shape(problems=10, epochs=1, screen_answers=2, profile="small"), 1.0)["screen"] == 10 * 2 * PROBLEMS
+
+
+def test_policy_and_reflector_may_be_two_endpoints(configured: Configured) -> None:
+    run = train(configured(epochs=1, reflector_model="scripted:desk_script:stubborn"))
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        asked = {(call.stage, call.model) for call in log}
+    assert ("rollout", "scripted:desk_script:reply") in asked
+    assert ("critique", "scripted:desk_script:stubborn") in asked
+    assert ("critique", "scripted:desk_script:reply") not in asked
+
+
+def test_five_answers_are_five_calls_and_never_one_call_for_several_choices(configured: Configured) -> None:
+    run = train(configured(epochs=1))
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        drawn = [call for call in log if call.stage == "rollout"]
+    assert len({call.key for call in drawn}) == len(drawn) == 12 * 5
