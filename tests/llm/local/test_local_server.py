@@ -118,7 +118,8 @@ async def test_a_ctrl_c_in_the_terminal_does_not_reach_the_server(smollm: Path) 
 
 
 PARENT = """
-import asyncio, sys
+import asyncio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background inherits an ignored one
 from gym.llm.local.server import serve
 async def main():
     async with serve(sys.argv[1], slots=1, context=128) as server:

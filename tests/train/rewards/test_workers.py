@@ -125,7 +125,8 @@ def test_a_script_without_a_main_guard_runs_once_and_its_exit_does_not_hang(tmp_
 
 
 INTERRUPTED = """
-import asyncio, os, time
+import asyncio, os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background inherits an ignored one
 from gym.train.grpo.rewards.workers import Workers
 pool = Workers(2, limit_s=600)
 async def main():

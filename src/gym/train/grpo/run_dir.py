@@ -89,12 +89,12 @@ class RunDir:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
-        except OSError as error:
-            raise StorageError(f"run folder {str(self.root)!r} cannot be used: {error.strerror or error}") from error
         except Timeout:
             raise ConfigError(
                 f"run {str(self.root)!r} is in use by another process; wait for it or choose another name"
             ) from None
+        except OSError as error:
+            raise StorageError(f"run folder {str(self.root)!r} cannot be used: {error.strerror or error}") from error
         return self
 
     def __exit__(self, *_: object) -> None:
