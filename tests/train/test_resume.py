@@ -15,6 +15,7 @@ from gym.core.experience import Library
 from gym.errors import ConfigError
 from gym.llm.call_log import CallLog
 from gym.train.grpo.experience_manager import ExperienceManager
+from gym.train.grpo.fork import fork_run
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.training_free_workflow import train
 
@@ -188,6 +189,24 @@ def test_training_on_never_overwrites_a_file_edited_by_hand(
     with pytest.raises(ConfigError, match="changes made in the file itself"):
         train(configured(test=str(tmp_path / "test.jsonl")))
     assert "count again" in texts_at(finished)
+
+
+def test_a_fork_reuses_the_paid_calls_that_its_changed_settings_leave_as_they_were(
+    configured: Configured, finished: Path, tmp_path: Path
+) -> None:
+    test = str(tmp_path / "test.jsonl")
+    forked = train(fork_run(configured(test=test, group_size=3, epochs=1), "smaller"))
+    assert forked.folder == finished.parent / "smaller"
+    before, after = calls_in(finished), calls_in(forked.folder)
+    assert after[: len(before)] == before
+    stages = forked.report.spent["stages"]
+    model = "scripted:desk_script:reply"
+    assert stages["evaluate"][model]["replayed"] >= 12 * 3  # the whole baseline
+    assert stages["rollout"][model]["replayed"] >= 5 * 3  # the first step
+    with pytest.raises(ConfigError, match="exists already"):
+        fork_run(configured(test=test, group_size=2), "smaller")
+    with pytest.raises(ConfigError, match="no run"):
+        fork_run(configured(experiment_name="nowhere"), "other")
 
 
 def test_a_command_that_never_made_a_call_does_not_bind_the_next_one(configured: Configured) -> None:

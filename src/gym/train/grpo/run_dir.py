@@ -127,7 +127,7 @@ class RunDir:
                 )
             return
         public = {**config.public(), "inputs": dict(inputs)}
-        if self._has_calls() and not file.exists():
+        if not file.exists() and self._has_calls() and any(self.root.glob("epoch_*")):
             raise ConfigError(
                 f"{str(file)!r} is gone, so its calls belong to unknown settings: choose another --experiment-name"
             )
