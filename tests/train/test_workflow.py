@@ -207,7 +207,7 @@ def test_a_proposal_that_does_not_improve_its_own_and_similar_problems_is_droppe
     update = json.loads((run.folder / "epoch_0" / "step_0" / "batch_update.json").read_text(encoding="utf-8"))
     reasons = [item["reason"] for item in update["rejected"]]
     assert reasons
-    assert all(reason.startswith("tried on p") and reason.endswith("0.00 with it") for reason in reasons)
+    assert all(reason.startswith("tried on p") and "0.00 with it" in reason for reason in reasons)
 
 
 def test_an_experience_proposed_again_while_shown_is_an_echo_and_counts_as_a_use(configured: Configured) -> None:

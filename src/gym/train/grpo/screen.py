@@ -1,13 +1,16 @@
 """A proposed experience is tried before it is believed (arXiv:2510.08191 assumes E[r | E + e] >= E[r | E]; here it is measured).
 
 Each proposal is put in front of a few informative problems of its own batch, the one that taught it and those most like
-it, and stays only when their mean reward rises above what it was without. The step's own rollouts are the reference, so
-only the trial costs calls. Small reflectors need it most: about a third of their sentences are useless or harm.
+it, and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes
+about one time in six, not every other time. The step's own rollouts are the reference, so only the trial costs calls.
+Small reflectors need it most: about a third of their sentences are useless or harm.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from itertools import chain
+from math import sqrt
+from statistics import fmean, pvariance
 
 from gym.core.admission import Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
@@ -64,10 +67,13 @@ class Screen:
         if not pairs:
             return None
         without, given = (fmean(fmean(pair[side]) for pair in pairs) for side in (0, 1))
-        if given > without:
+        error = standard_error([old for old, _ in pairs], [new for _, new in pairs])
+        if given - without > error:
             return None
         names = ", ".join(group.problem.id for group in chosen)
-        return f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it"
+        return (
+            f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it (standard error {error:.2f})"
+        )
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:
         """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`."""
@@ -76,3 +82,13 @@ class Screen:
         cosines = self.similar(own.problem.query, [group.problem.query for group in others]) if others else ()
         ranked = sorted(zip(cosines, others, strict=True), key=lambda pair: (-pair[0], pair[1].problem.id))
         return [own, *(group for _, group in ranked[: PROBLEMS - 1])]
+
+
+def standard_error(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> float:
+    """Standard error of the difference of two means of rewards in [0, 1], from the pooled variance of all answers.
+
+    >>> round(standard_error([[0, 1], [0, 1]], [[1, 0], [1, 0]]), 3)
+    0.354
+    """
+    old, new = list(chain.from_iterable(before)), list(chain.from_iterable(after))
+    return sqrt(pvariance([*old, *new]) * (1 / len(old) + 1 / len(new)))
