@@ -20,7 +20,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
 	@touch $@
 
-demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; about 10 minutes on 2 cores)
+demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; 10 to 15 minutes on 2 cores)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/gym train configs/demo.yaml --seed $(SEED) --experiment-name demo-seed-$(SEED)
 

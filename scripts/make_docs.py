@@ -84,7 +84,7 @@ def configuration() -> str:
 
 def readme(text: str) -> str:
     """The README with its help block as the code says it and its demo block as a run of `make demo` printed it."""
-    recorded = ROOT / "docs" / "demo_seed_0.txt"
+    recorded = ROOT / "docs" / "demo_output.txt"
     demo = f"<!-- demo -->\n```text\n{recorded.read_text(encoding='utf-8').strip()}\n```\n<!-- /demo -->"
     text = re.sub(r"<!-- demo -->.*?<!-- /demo -->", lambda _: demo, text, flags=re.DOTALL)
     help_block = f"<!-- help -->\n```text\n{dict(helps())['gym']}\n```\n<!-- /help -->"
