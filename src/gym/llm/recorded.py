@@ -48,7 +48,7 @@ class Recorded:
         brake = brake or Brake()
         attempt = inner.inner if isinstance(inner, Retrying) else inner
         self._paid = _Paid(attempt, log, stage, self._meter, brake, now)
-        self._ask: ChatModel = inner.over(self._paid, sleep=brake.sleep) if isinstance(inner, Retrying) else self._paid
+        self._ask: ChatModel = inner.over(self._paid, brake) if isinstance(inner, Retrying) else self._paid
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
 from gym.errors import ProviderError
+from gym.llm.brake import Brake
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -56,17 +57,20 @@ class Retrying:
         """The inner model's."""
         return self.inner.name
 
-    def over(self, inner: ChatModel, sleep: Sleep | None = None) -> "Retrying":
-        """The same policy over another model: `Recorded` puts its record between the two, so each attempt is logged."""
+    def over(self, attempt: ChatModel, brake: Brake) -> "Retrying":
+        """The same policy over another model: `Recorded` puts its record between the two, so each attempt is logged.
+
+        Waits end when `brake` is pulled.
+        """
         return Retrying(
-            inner,
+            attempt,
             self.max_retries,
             on_retry=self._on_retry,
             base_s=self._base_s,
             cap_s=self._cap_s,
             patience_s=self._patience_s,
             random=self._random,
-            sleep=sleep or self._sleep,
+            sleep=brake.sleep,
         )
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
