@@ -35,7 +35,10 @@ EXECUTION_KEYS = frozenset(
     {
         "rollout_concurrency",
         "task_timeout",
+        "call_timeout",
         "max_retries",
+        "hedge",
+        "outage_patience",
         "save_steps",
         "logging_steps",
         "output_dir",
@@ -93,14 +96,27 @@ class RunConfig(BaseModel):
     epochs: int = Field(default=3, ge=1, description="passes over the training problems")
     batch_size: int = Field(default=100, ge=1, description="problems per step; the library changes between steps")
     seed: int = Field(default=0, description="of shuffling, splitting and sampling")
-    rollout_concurrency: int = Field(default=16, ge=1, description="model calls in flight")
+    rollout_concurrency: int | Literal["auto"] = Field(
+        default="auto", description="model calls in flight at each endpoint; auto: as many as make it faster"
+    )
     rollout_temperature: float = Field(default=0.7, ge=0.0, description="of training answers")
     rollout_max_tokens: int = Field(default=4096, ge=1, description="limit of one answer")
     eval_temperature: float = Field(default=0.7, ge=0.0, description="of evaluation answers")
     eval_k: int = Field(default=3, ge=1, description="answers to each held-out problem")
     task_timeout: float = Field(default=600.0, gt=0.0, description="seconds for one answer, queueing not counted")
     reward_timeout: float = Field(default=30.0, gt=0.0, description="seconds for scoring one answer")
+    call_timeout: float | None = Field(
+        default=None,
+        gt=0.0,
+        description="seconds for one attempt, so that a hung one is repeated (default: task_timeout)",
+    )
     max_retries: int = Field(default=4, ge=0, description="further attempts after a retryable failure")
+    hedge: float | None = Field(
+        default=None, gt=1.0, description="send a second copy of a call that takes longer than X times the median"
+    )
+    outage_patience: float = Field(
+        default=600.0, ge=0.0, description="seconds to wait for an endpoint that answers nobody; 0: let each call fail"
+    )
 
     use_groundtruth: bool = Field(default=True, description="false: rewards by majority vote, no labels in any prompt")
     semantic_max_operations: int = Field(default=3, ge=1, description="operations per critique")
@@ -149,6 +165,14 @@ class RunConfig(BaseModel):
         if "@" in url.partition("://")[2].partition("/")[0]:
             raise ValueError("a URL is saved and shown, so it must not hold a user or password: use the key option")
         return url
+
+    @field_validator("rollout_concurrency", mode="before")
+    @classmethod
+    def _a_number_or_auto(cls, value: object) -> object:
+        text = str(value).strip().lower()
+        if text != "auto" and not (text.isdecimal() and int(text) >= 1):
+            raise ValueError("give the calls in flight as a number of 1 or more, or auto")
+        return text if text == "auto" else int(text)
 
     def identity(self) -> dict[str, Any]:
         """What decides the result: every field but the execution keys. Saved, compared on resume."""

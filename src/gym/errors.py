@@ -18,12 +18,15 @@
         ├── ServerFailed         5xx, or a body that is no completion            retryable
         ├── RequestRejected      any other 4xx: asking again gives the same
         │   └── ContextExceeded  the prompt is longer than the model's window
-        └── AccessDenied         401, 403, 404 (no such model): fatal, the run stops
+        ├── AccessDenied         401, 403, 404 (no such model): fatal, the run stops
+        └── EndpointDown         nobody answered for too long: fatal; state is saved, the same command continues
 
 What a caller should expect (a rejected operation, a failed rollout) is a value, not an exception.
 """
 
-from typing import ClassVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
 
 
 class GymError(Exception):
@@ -53,7 +56,11 @@ class MissingExtra(ConfigError):
         super().__init__(
             f"{what} needs the extra [{extra}]: pip install 'zoo-gym[{extra}]' (in a checkout: pip install -e '.[{extra}]')"
         )
-        self.extra = extra
+        self.what, self.extra = what, extra
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickled by what it was made of, so that a worker process can raise it here."""
+        return type(self), (self.what, self.extra)
 
 
 class RunFailed(GymError):
@@ -101,6 +108,10 @@ class ProviderError(GymError):
         self.status = status
         self.retry_after_s = retry_after_s
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickled with its keywords, which `Exception` would forget."""
+        return partial(type(self), status=self.status, retry_after_s=self.retry_after_s), self.args
+
 
 class ConnectionFailed(ProviderError):
     """No answer: refused, reset, unresolved, or the time limit passed."""
@@ -134,5 +145,11 @@ class ContextExceeded(RequestRejected):
 
 class AccessDenied(ProviderError):
     """Wrong key, no permission, or no such model."""
+
+    fatal = True
+
+
+class EndpointDown(ProviderError):
+    """The endpoint was waited for as long as the run has patience, and did not answer."""
 
     fatal = True

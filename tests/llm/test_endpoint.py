@@ -10,7 +10,7 @@ from gym.core.chat import Message, Sampling
 from gym.errors import AccessDenied, ConfigError, ConnectionFailed, ServerFailed
 from gym.llm.endpoint import Endpoint, open_model, preflight, target
 from gym.llm.openai_compatible import OpenAICompatible
-from gym.llm.retry import Retrying
+from gym.llm.guarded import Guarded
 from gym.llm.scripted import Scripted
 from gym.llm.scripted_server import Answer, ScriptedServer, error_body
 
@@ -74,7 +74,7 @@ async def test_a_hosted_model_is_opened_behind_retries() -> None:
         ScriptedServer(lambda body: "4") as server,
         open_model(Endpoint("m", base_url=server.base_url, api_key="sk-1", max_retries=2), {}) as model,
     ):
-        assert isinstance(model, Retrying)
+        assert isinstance(model, Guarded)
         assert isinstance(model.inner, OpenAICompatible)
         assert (model.name, model.max_retries) == ("m", 2)
         assert (await model.complete(ASK, Sampling())).text == "4"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from pydantic import SecretStr
@@ -59,6 +59,8 @@ def _click_type(annotation: Any) -> tuple[Any, str | None]:
     kinds = [kind for kind in (get_args(annotation) or (annotation,)) if kind is not type(None)]
     if all(isinstance(kind, str) for kind in kinds):
         return click.Choice(kinds), None
+    if get_origin(kinds[-1]) is Literal:  # a number or a word: the configuration says which
+        return str, "|".join(["N", *get_args(kinds[-1])])
     if kinds[0] in (int, float, bool):
         return kinds[0], {int: "N", float: "X", bool: "BOOL"}[kinds[0]]
     if kinds[0] in (str, SecretStr):

@@ -1,4 +1,4 @@
-"""From a model's name to a model: which server, which key, and a `ChatModel` for as long as it is open.
+"""From a model's name to a model: which server, which key, and a guarded `ChatModel` for as long as it is open.
 
 Searched in this order: `scripted:pkg.mod:fn`; the given base URL; `local:NAME` or a GGUF file; the given provider; the
 provider whose model ids start so; OPENAI_BASE_URL.
@@ -16,19 +16,26 @@ from yarl import URL
 
 from gym.core.chat import ChatModel
 from gym.errors import ConfigError
-from gym.llm.openai_compatible import OpenAICompatible
+from gym.llm.guarded import Guarded
+from gym.llm.limiter import Limiter
+from gym.llm.openai_compatible import Observer, OpenAICompatible
+from gym.llm.pacing import Pace
 from gym.llm.preflight import preflight
 from gym.llm.providers import Provider
-from gym.llm.retry import Retry, Retrying
+from gym.llm.retry import Retry
 from gym.llm.scripted import Scripted
 from gym.plugins import import_attribute, names, resolve
 
 if TYPE_CHECKING:
     from gym.llm.local.server import LocalServer
 
-__all__ = ["Endpoint", "Target", "open_model", "preflight", "target"]
+__all__ = ["Endpoint", "Target", "open_model", "open_transport", "preflight", "target"]
 
 SCRIPTED = "scripted:"
+SCRIPTED_AT_ONCE = 64
+"""Calls in flight to a script, when nothing else is said: it has no throughput to find out."""
+LOCAL_PATIENCE_S = 30.0
+"""For a server of ours: when it died, it does not come back."""
 PROTOCOL_NAMES = frozenset({"chat.completions"})
 """What UTU_LLM_TYPE says of the wire format, not of a provider."""
 
@@ -43,12 +50,23 @@ class Endpoint:
     base_url: str = ""
     api_key: SecretStr | str | None = field(default=None, repr=False)
     timeout_s: float = 600.0
-    """Of one call."""
+    """Of one attempt."""
     max_retries: int = 4
+    concurrency: int | None = None
+    """Calls in flight; None: as many as make it faster, for a server started by us its slots."""
+    outage_patience_s: float = 0.0
+    """How long an endpoint that answers nobody is waited for; 0: each call fails by itself."""
+    hedge: float | None = None
+    """Send a second copy of a call that takes longer than this many times the median."""
     slots: int = 4
     """Calls that a server started by us answers at once."""
     context: int | None = None
     """Tokens of a prompt and its answer, on a server started by us."""
+
+    @property
+    def scripted(self) -> bool:
+        """Whether the model is a function."""
+        return self.model.startswith(SCRIPTED)
 
     @property
     def local(self) -> bool:
@@ -76,22 +94,55 @@ async def open_model(
     on_retry: Callable[[Retry], None] | None = None,
     on_server: Callable[["LocalServer"], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
-) -> AsyncIterator[ChatModel]:
-    """The model, ready to be asked; its connections (and its server, when we started it) end with the context.
+) -> AsyncIterator[Guarded]:
+    """The model behind a limiter of its own, ready to be asked; its connections (and its server) end with the context.
 
     `on_server` is told of a server we started, `say` what is being waited for. Raises `ConfigError` when nobody can be
     asked: no URL, no key, an unknown provider.
     """
-    if endpoint.model.startswith(SCRIPTED):
+    pace = Pace()
+    async with open_transport(endpoint, environ, on_server=on_server, say=say, observer=pace) as transport:
+        limiter = _limiter(endpoint, transport, pace, say)
+        retries = 0 if endpoint.scripted else endpoint.max_retries
+        yield Guarded(transport, limiter, max_retries=retries, hedge=endpoint.hedge, on_retry=on_retry)
+
+
+@asynccontextmanager
+async def open_transport(
+    endpoint: Endpoint,
+    environ: Mapping[str, str] | None = None,
+    *,
+    on_server: Callable[["LocalServer"], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    observer: Observer | None = None,
+) -> AsyncIterator[ChatModel]:
+    """The bare model, which makes one attempt a call and knows no limit; `observer` sees a hosted server's headers."""
+    if endpoint.scripted:
         yield _scripted(endpoint.model)
         return
     if endpoint.local:
         async with _local(endpoint, on_server, say) as transport:
-            yield Retrying(transport, endpoint.max_retries, on_retry=on_retry)
+            yield transport
         return
-    found = target(endpoint, os.environ if environ is None else environ)
-    async with OpenAICompatible(found.model, found.base_url, found.api_key, endpoint.timeout_s) as transport:
-        yield Retrying(transport, endpoint.max_retries, on_retry=on_retry)
+    model, base_url, key = target(endpoint, os.environ if environ is None else environ)
+    async with OpenAICompatible(model, base_url, key, endpoint.timeout_s, observer=observer) as transport:
+        yield transport
+
+
+def _limiter(endpoint: Endpoint, transport: ChatModel, pace: Pace, say: Callable[[str], None]) -> Limiter:
+    """The limit that suits the endpoint: a script neither paces nor breaks down, our own server has its slots."""
+    if endpoint.scripted:
+        return Limiter(endpoint.concurrency or SCRIPTED_AT_ONCE, where=endpoint.model, say=say)
+    patience_s = endpoint.outage_patience_s
+    if endpoint.local:
+        return Limiter(
+            endpoint.concurrency or endpoint.slots,
+            where=transport.name,
+            patience_s=min(patience_s, LOCAL_PATIENCE_S),
+            say=say,
+        )
+    where = getattr(transport, "url", transport.name)
+    return Limiter(endpoint.concurrency, where=where, patience_s=patience_s, pace=pace, say=say)
 
 
 def target(endpoint: Endpoint, environ: Mapping[str, str]) -> Target:

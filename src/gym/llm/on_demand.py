@@ -1,6 +1,7 @@
 """A model that is opened when it is first asked and closed at the latest when the process ends.
 
-For façades that are plain objects (`LLMClient`, the adapters) and so have no `async with` of their own.
+For façades that are plain objects (`LLMClient`, the adapters) and so have no `async with` of their own. Opening, every
+call and closing run on the process's background loop, so that one limiter serves callers on any loop.
 """
 
 import asyncio
@@ -22,17 +23,14 @@ class OnDemand:
 
     def __init__(self, endpoint: Endpoint, environ: Mapping[str, str]) -> None:
         self.name = endpoint.model
-        if not endpoint.local and not endpoint.model.startswith("scripted:"):
+        if not endpoint.local and not endpoint.scripted:
             self.name = target(endpoint, environ).model
         self._opening = _Opening(endpoint, dict(environ))
         self._finalizer = weakref.finalize(self, _close, self._opening)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """One completion; the first call opens the model."""
-        model = self._opening.model
-        if model is None:
-            model = await asyncio.wrap_future(blocking.submit(self._opening.enter()))
-        return await model.complete(messages, sampling)
+        return await asyncio.wrap_future(blocking.submit(self._opening.complete(messages, sampling)))
 
     def close(self) -> None:
         """Close connections, and stop a server that we started. A second call does nothing."""
@@ -48,11 +46,11 @@ class _Opening:
         self._stack = AsyncExitStack()
         self._lock = asyncio.Lock()
 
-    async def enter(self) -> ChatModel:
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         async with self._lock:
             if self.model is None:
                 self.model = await self._stack.enter_async_context(open_model(self._endpoint, self._environ))
-            return self.model
+        return await self.model.complete(messages, sampling)
 
     async def leave(self) -> None:
         await self._stack.aclose()

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -25,8 +25,22 @@ from gym.llm.wire import NotACompletion, parse_completion, request_body
 log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 30.0
+KEEPALIVE_S = 60.0
+"""How long an idle connection is kept: over a pause that a server asks for, a new handshake is dearer."""
 REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 """What a newer server wants in place of a parameter; the others are left out."""
+
+
+class Observer(Protocol):
+    """Who reads the rate limits in the headers: told of every completion that is asked for, and of its answer."""
+
+    def sent(self) -> Any:
+        """A call is sent now; what is returned comes back with the answer."""
+        ...
+
+    def answered(self, ticket: Any, headers: Mapping[str, str]) -> None:
+        """The headers of the answer, whatever its status."""
+        ...
 
 
 class OpenAICompatible:
@@ -45,12 +59,15 @@ class OpenAICompatible:
         extra_headers: Mapping[str, str] | None = None,
         *,
         name: str = "",
+        observer: Observer | None = None,
     ) -> None:
         self.model = model
         self.name = name or model
         self.timeout_s = timeout_s
         given = _base_url(base_url)
         self._base = given.with_user(None)
+        self._completions = _Place.below(self._base, "chat/completions")
+        self._observer = observer
         self._headers = {**(extra_headers or {}), **_authorization(api_key, given)}
         self._proxy = _proxy(given)
         self._secrets = tuple(text for text in (api_key, given.password, *(extra_headers or {}).values()) if text)
@@ -72,7 +89,10 @@ class OpenAICompatible:
         while True:
             sent = self._adapted(body)
             started = time.perf_counter()
-            reply = await self._exchange("POST", "chat/completions", sent)
+            ticket = self._observer.sent() if self._observer else None
+            reply = await self._exchange("POST", self._completions, sent)
+            if self._observer:
+                self._observer.answered(ticket, reply.headers)
             if reply.status == 200:
                 return self._completion(reply, time.perf_counter() - started)
             found = refusal(reply.status, reply.headers, reply.text)
@@ -83,7 +103,7 @@ class OpenAICompatible:
 
     async def models(self) -> list[str]:
         """Ids that the server lists, in its order. Raises like `complete`."""
-        reply = await self._exchange("GET", "models")
+        reply = await self._exchange("GET", _Place.below(self._base, "models"))
         if reply.status != 200:
             raise self._error(reply)
         body = self._json(reply)
@@ -124,9 +144,8 @@ class OpenAICompatible:
         action = f"sending {other!r} instead" if other else "leaving it out"
         log.warning("%s does not take %r: %s from now on (%s)", self.name, parameter, action, self._redact(reason))
 
-    async def _exchange(self, method: str, path: str, body: object = None) -> "_Reply":
-        url = (self._base / path).with_query(self._base.query)
-        where = _shown(url)
+    async def _exchange(self, method: str, place: "_Place", body: object = None) -> "_Reply":
+        url, where = place
         try:
             async with (
                 asyncio.timeout(self.timeout_s),
@@ -151,7 +170,7 @@ class OpenAICompatible:
         loop = asyncio.get_running_loop()
         if (kept := self._sessions.get(loop)) is None or kept.session.closed:
             session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=KEEPALIVE_S),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
                 headers=self._headers,
             )
@@ -187,6 +206,18 @@ class OpenAICompatible:
         for secret in self._secrets:
             text = text.replace(secret, "[secret]")
         return text
+
+
+class _Place(NamedTuple):
+    """A URL, and as it may be shown."""
+
+    url: URL
+    shown: str
+
+    @classmethod
+    def below(cls, base: URL, path: str) -> "_Place":
+        url = (base / path).with_query(base.query)
+        return cls(url, _shown(url))
 
 
 class _Reply(NamedTuple):

@@ -1,21 +1,25 @@
 """What to do after a failed call: wait and ask again, as often as `max_retries` says, and only where it can help.
 
 A server's Retry-After is honoured anew each time, with a little spread so that many workers do not wake together;
-without one, exponential backoff with full jitter (FAULTS P3). Randomness and sleep are parameters.
+without one, exponential backoff with full jitter (FAULTS P3). What is the endpoint's state and not the call's fault uses up
+no retry: a 429 while the endpoint serves others, anything while it is down. Randomness and sleep are parameters.
 """
 
 import asyncio
 import random as randomness
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
-from gym.errors import ProviderError
+from gym.errors import ProviderError, RateLimited
 from gym.llm.brake import Brake
 
 Sleep = Callable[[float], Awaitable[None]]
+
+MOST_REFUSALS = 50
+"""429s of one call from which on it is the call that is refused (too large for the limit, say), not the moment."""
 
 
 class Retry(NamedTuple):
@@ -27,10 +31,29 @@ class Retry(NamedTuple):
     wait_s: float
 
 
+class Served(Protocol):
+    """What a retry asks of the endpoint's limiter, when there is one."""
+
+    @property
+    def served(self) -> int:
+        """Calls it has answered, of anyone."""
+        ...
+
+    @property
+    def down(self) -> bool:
+        """Whether it answers nobody."""
+        ...
+
+    def pauses_for(self, error: ProviderError) -> bool:
+        """Whether the next attempt is held back as long as the error asks, so that nobody need sleep for it."""
+        ...
+
+
 class Retrying:
     """A `ChatModel` that asks `inner` again after retryable errors; the last error is raised as it came.
 
-    `patience_s`: a server that asks to wait longer than this is not waited for.
+    `again` is asked instead of `inner` from the second attempt on. `patience_s`: a server that asks to wait longer than
+    this is not waited for.
     """
 
     def __init__(
@@ -38,6 +61,8 @@ class Retrying:
         inner: ChatModel,
         max_retries: int = 4,
         *,
+        again: ChatModel | None = None,
+        endpoint: Served | None = None,
         on_retry: Callable[[Retry], None] | None = None,
         base_s: float = 1.0,
         cap_s: float = 60.0,
@@ -47,6 +72,8 @@ class Retrying:
     ) -> None:
         self.inner = inner
         self.max_retries = max_retries
+        self._again = again or inner
+        self._endpoint = endpoint
         self._on_retry = on_retry
         self._base_s, self._cap_s, self._patience_s = base_s, cap_s, patience_s
         self._random = random
@@ -65,6 +92,7 @@ class Retrying:
         return Retrying(
             attempt,
             self.max_retries,
+            endpoint=self._endpoint,
             on_retry=self._on_retry,
             base_s=self._base_s,
             cap_s=self._cap_s,
@@ -75,28 +103,79 @@ class Retrying:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """One completion. A stop, a cancellation and an error that a retry cannot cure pass through at once."""
-        attempts = AsyncRetrying(
-            stop=stop_after_attempt(self.max_retries + 1),
+        served = self._endpoint.served if self._endpoint else 0
+        try:
+            return await self.inner.complete(messages, sampling)  # nearly all; tenacity alone would cost them 30 µs
+        except ProviderError as error:
+            failed = error
+        return await self._repeat(_Tries(self._endpoint, failed, served), messages, sampling)
+
+    async def _repeat(self, tries: "_Tries", messages: Sequence[Message], sampling: Sampling) -> Completion:
+        """The attempts from the first one's error on."""
+
+        async def attempt() -> Completion:
+            if (first := tries.take_first()) is not None:
+                raise first
+            try:
+                return await self._again.complete(messages, sampling)
+            except ProviderError as error:
+                tries.failed(error)
+                raise
+
+        loop = AsyncRetrying(
+            stop=lambda state: tries.used > self.max_retries,
             retry=retry_if_exception(self._worth_retrying),
-            wait=self._wait_s,
-            before_sleep=self._report,
+            wait=lambda state: self._wait_s(tries, _error(state)),
+            before_sleep=lambda state: self._report(tries, state),
             sleep=self._sleep,
             reraise=True,
         )
-        return await attempts(self.inner.complete, messages, sampling)
+        return await loop(attempt)
 
     def _worth_retrying(self, error: BaseException) -> bool:
         return isinstance(error, ProviderError) and error.retryable and (error.retry_after_s or 0.0) <= self._patience_s
 
-    def _wait_s(self, state: RetryCallState) -> float:
-        asked = _error(state).retry_after_s
-        if asked is not None:
+    def _wait_s(self, tries: "_Tries", error: ProviderError) -> float:
+        if self._endpoint and self._endpoint.pauses_for(error):
+            return 0.0
+        if (asked := error.retry_after_s) is not None:
             return asked + self._random() * max(1.0, asked / 10)
-        return self._random() * min(self._cap_s, self._base_s * 2.0 ** (state.attempt_number - 1))
+        return self._random() * min(self._cap_s, self._base_s * 2.0 ** max(0, tries.used - 1))
 
-    def _report(self, state: RetryCallState) -> None:
-        if self._on_retry is not None:
-            self._on_retry(Retry(state.attempt_number, _error(state), state.upcoming_sleep))
+    def _report(self, tries: "_Tries", state: RetryCallState) -> None:
+        if self._on_retry is not None and not tries.excused:
+            error = _error(state)
+            wait_s = max(state.upcoming_sleep, error.retry_after_s or 0.0)
+            self._on_retry(Retry(state.attempt_number, error, wait_s))
+
+
+class _Tries:
+    """One call's failed attempts: `used` are those that count, `excused` says that the last one does not."""
+
+    def __init__(self, endpoint: Served | None, first: ProviderError, served: int) -> None:
+        self.used = 0
+        self.excused = False
+        self._endpoint = endpoint
+        self._first: ProviderError | None = first
+        self._served = served
+        self._refused = 0
+        self.failed(first)
+
+    def take_first(self) -> ProviderError | None:
+        """The error of the attempt that was made before the loop; once."""
+        first, self._first = self._first, None
+        return first
+
+    def failed(self, error: ProviderError) -> None:
+        """One more attempt failed."""
+        self._refused += isinstance(error, RateLimited)
+        self.excused = self._endpoint is not None and self._is_excused(error, self._endpoint)
+        self.used += not self.excused
+
+    def _is_excused(self, error: ProviderError, endpoint: Served) -> bool:
+        before, self._served = self._served, endpoint.served
+        progress = self._served > before and self._refused < MOST_REFUSALS
+        return endpoint.down or (isinstance(error, RateLimited) and progress)
 
 
 def _error(state: RetryCallState) -> ProviderError:

@@ -15,12 +15,16 @@ from gym.core.problem import Reward
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
+from gym.llm.guarded import Guarded
 from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
+from gym.llm.window import MOST
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.rollout_manager import RolloutManager
 
+MOST_SLOTS = 16
+"""Of a server that we start: each takes its context's memory."""
 STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate", "judge")
 
 
@@ -28,13 +32,17 @@ STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate", "judge"
 class Session:
     """Open models of a run; `policy`, `reflector` and `judge` may be one and the same endpoint."""
 
-    policy: ChatModel
-    reflector: ChatModel
-    judge: ChatModel
+    policy: Guarded
+    reflector: Guarded
+    judge: Guarded
     log: CallLog
     meter: Meter
     brake: Brake
     slots: asyncio.Semaphore
+
+    def width(self) -> int:
+        """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
+        return self.policy.limiter.limit
 
     def model(self, stage: str) -> ChatModel:
         """The endpoint of a stage; every call of it is recorded, metered and stopped by the brake."""
@@ -66,7 +74,7 @@ async def open_session(
             Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
         )
         log = stack.enter_context(CallLog.open(log_path, on_call=recover(meter)))
-        opened: dict[Endpoint, ChatModel] = {}
+        opened: dict[Endpoint, Guarded] = {}
         for each in roles.values():
             if each not in opened:
                 opened[each] = await stack.enter_async_context(
@@ -74,7 +82,8 @@ async def open_session(
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        yield Session(**models, log=log, meter=meter, brake=brake, slots=asyncio.Semaphore(config.rollout_concurrency))
+        slots = asyncio.Semaphore(_fixed(config) or MOST)
+        yield Session(**models, log=log, meter=meter, brake=brake, slots=slots)
 
 
 def open_rollouts(
@@ -110,9 +119,12 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
         provider=config.provider,
         base_url=config.api_base_url,
         api_key=_secret(config.api_key),
-        timeout_s=config.task_timeout,
+        timeout_s=config.call_timeout or config.task_timeout,
         max_retries=config.max_retries,
-        slots=min(config.rollout_concurrency, max(4, os.cpu_count() or 1)),
+        concurrency=_fixed(config),
+        outage_patience_s=config.outage_patience,
+        hedge=config.hedge,
+        slots=min(_fixed(config) or MOST_SLOTS, max(4, os.cpu_count() or 1)),
     )
     if role == "policy":
         return base
@@ -128,6 +140,11 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
             else replace(base, model=model, api_key=key or base.api_key)
         )
     return replace(base, model=model or base.model, base_url=url or base.base_url, api_key=key or base.api_key)
+
+
+def _fixed(config: RunConfig) -> int | None:
+    """The calls in flight that the user wants; None: find out."""
+    return None if config.rollout_concurrency == "auto" else config.rollout_concurrency
 
 
 def _elsewhere(model: str, base: Endpoint) -> bool:
