@@ -482,7 +482,9 @@ ENDS: list[ProviderError | None] = [None, None, RequestRejected("400"), ServerFa
 
 @given(
     limit=st.integers(1, 4),
-    steps=st.lists(st.tuples(st.sampled_from(["ask", "ask", "cancel", "finish", "turn"]), st.integers(0, 30)), max_size=60),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["ask", "ask", "cancel", "finish", "turn"]), st.integers(0, 30)), max_size=60
+    ),
 )
 def test_slots_are_never_leaked_nor_given_twice(limit: int, steps: list[tuple[str, int]]) -> None:
     async def scenario() -> None:

@@ -11,6 +11,8 @@ from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.core.reflection import Summary
 from gym.core.rollout import Group, Rollout
 from gym.errors import AccessDenied, RateLimited
+from gym.llm.guarded import Guarded
+from gym.llm.limiter import Limiter
 from gym.llm.scripted import Scripted
 from gym.train.grpo.loop import batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
@@ -22,9 +24,10 @@ PROBLEMS = tuple(Problem(id=f"p{n}", query=f"question {n}", ground_truth="yes") 
 
 
 def manager(model: Scripted, *, slots: int = 8, group_size: int = 5, timeout_s: float = 60.0) -> RolloutManager:
+    limiter = Limiter(slots)
     return RolloutManager(
-        model, single_turn, resolve_reward("exact"), slots=asyncio.Semaphore(slots), sampling=Sampling(temperature=0.7),
-        group_size=group_size, timeout_s=timeout_s,
+        Guarded(model, limiter, max_retries=0), single_turn, resolve_reward("exact"), width=lambda: limiter.limit,
+        sampling=Sampling(temperature=0.7), group_size=group_size, timeout_s=timeout_s,
     )  # fmt: skip
 
 

@@ -1,6 +1,5 @@
 """The models of one run: policy, reflector and judge, recorded in one call log, under one meter and one brake."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,7 +18,6 @@ from gym.llm.guarded import Guarded
 from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
-from gym.llm.window import MOST
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -38,7 +36,6 @@ class Session:
     log: CallLog
     meter: Meter
     brake: Brake
-    slots: asyncio.Semaphore
 
     def width(self) -> int:
         """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
@@ -82,8 +79,7 @@ async def open_session(
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        slots = asyncio.Semaphore(_fixed(config) or MOST)
-        yield Session(**models, log=log, meter=meter, brake=brake, slots=slots)
+        yield Session(**models, log=log, meter=meter, brake=brake)
 
 
 def open_rollouts(
@@ -102,7 +98,7 @@ def open_rollouts(
         session.model(stage),
         domain.solver,
         reward,
-        slots=session.slots,
+        width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
         group_size=group_size,
         instructions=config.system_prompt or domain.prompts.solve,
