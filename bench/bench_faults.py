@@ -29,7 +29,7 @@ SETTLED_S = 0.3
 
 HANGS = Plan(latency_s=LATENCY_S, faults={"hang": 0.01})
 DEAD = Plan(latency_s=LATENCY_S, always_500=0.02)
-EVERY = Plan(latency_s=LATENCY_S, faults=dict.fromkeys(FAULTS, 0.1))
+EVERY = Plan(latency_s=LATENCY_S, faults=dict.fromkeys(FAULTS, 0.1), retry_after_s=0.1)
 
 
 class Bench:
@@ -45,7 +45,7 @@ class Bench:
         """A run, started. Where an attempt has no limit of its own, the whole answer must do with a minute."""
         limits = offered(call_timeout=TIMEOUT_S) or {"task_timeout": 60}
         common = settings(self.server, self.folder, rollout_concurrency=IN_FLIGHT, max_retries=RETRIES, **limits)
-        return gym(command, {**common, **changes, "experiment_name": name}, *more)
+        return gym(command, self.folder, {**common, **changes, "experiment_name": name}, *more)
 
     def step(self, name: str) -> Client:
         """One training step, started."""
@@ -64,7 +64,7 @@ def hangs(bench: Bench, table: Table) -> None:
     """1 % of the calls hang for ever: they cost their slots a timeout each and nothing more."""
     bench.server.start(HANGS)
     data = str(bench.folder / "long.jsonl")
-    ended = bench.gym("eval", "hangs", "--json", "--quiet", data=data, k=ANSWERS).ended(LIMIT_S)
+    ended = bench.gym("eval", "hangs", "--json", "--quiet", dataset=data, eval_k=ANSWERS).ended(LIMIT_S)
     book, calls = bench.server.book(), 10 * bench.problems * ANSWERS
     what = "1 % of calls hang for ever: all are answered"
     if ended.code:

@@ -58,9 +58,9 @@ class Bench:
         data = self.folder / f"{count}.jsonl"
         if not data.exists():
             problems.write(data, count)
-        own = {"k": ANSWERS} if kind == "eval" else {"group_size": ANSWERS, "batch_size": BATCH, "epochs": 1}
-        common = settings(self.server, self.folder, data=data, rollout_concurrency=IN_FLIGHT, **own)
-        return gym(kind, {**common, "experiment_name": f"{kind}-{count}"}, "--quiet")
+        own = {"eval_k": ANSWERS} if kind == "eval" else {"group_size": ANSWERS, "batch_size": BATCH, "epochs": 1}
+        common = settings(self.server, self.folder, dataset=str(data), rollout_concurrency=IN_FLIGHT, **own)
+        return gym(kind, self.folder, {**common, "experiment_name": f"{kind}-{count}"}, "--quiet")
 
     def killed(self, kind: str, count: int, left: int) -> Killed:
         """A run of its own, killed when all but `left` calls are answered."""

@@ -28,7 +28,8 @@ class Plan:
     """Share of attempts that end in each fault, in [0, 1]; together at most 1."""
     always_500: float = 0.0
     """Share of problems whose every attempt gets 500."""
-    retry_after_s: int = 1
+    retry_after_s: float = 1.0
+    """What a 429 asks to wait; fractions go into `retry-after-ms`, as OpenAI's do."""
     halt_after: int | None = None
     """Requests beyond so many are never answered: the moment to kill a client."""
     right: Literal["mixed", "always"] = "mixed"

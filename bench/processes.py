@@ -152,10 +152,11 @@ class Client:
         return self.ended()
 
 
-def gym(command: str, settings: Settings, *more: str) -> Client:
-    """`gym train` or `gym eval` with these settings as options."""
-    options = [word for key, value in settings.items() for word in (f"--{key.replace('_', '-')}", str(value))]
-    return Client("-m", "gym", command, *options, *more)
+def gym(command: str, folder: Path, settings: Settings, *more: str) -> Client:
+    """`gym train` or `gym eval` with these settings, which go through a file: not every key is an option of both."""
+    file = folder / f"{settings['experiment_name']}.yaml"
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    return Client("-m", "gym", command, str(file), *more)
 
 
 def job(task: str, **arguments: object) -> dict[str, Any]:
@@ -170,7 +171,7 @@ def settings(server: Served, folder: Path, **more: object) -> dict[str, object]:
     return {
         "model": MODEL,
         "base_url": server.base_url,
-        "data": str(folder / "data.jsonl"),
+        "dataset": str(folder / "data.jsonl"),
         "reward": "exact",
         "output_dir": str(folder / "output"),
         "experiment_name": "run",

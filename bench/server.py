@@ -6,6 +6,7 @@ with its standard input, so that it never outlives the bench. GET /ledger tells 
 
 import asyncio
 import json
+import math
 import re
 import socket
 import struct
@@ -71,12 +72,12 @@ class Desk:
         entry = self.ledger.receive(asked.identity)
         if not self._within_rate(began):
             self.ledger.limit(entry, began)
-            connection.send(429, _error("too many requests a second"), self._headers(self.plan.retry_after_s))
+            connection.send(429, _error("too many requests a second"), self._headers(refused=True))
             return None
         fault = self._trouble(asked, entry)
         if fault == "429":
             self.ledger.fail(entry, began, fault)
-            connection.send(429, _error("slow down"), self._headers(self.plan.retry_after_s))
+            connection.send(429, _error("slow down"), self._headers(refused=True))
             return None
         job = Job(connection, entry, asked.text, fault, began)
         self._waiting.append(job)
@@ -134,9 +135,10 @@ class Desk:
         self._tokens -= 1.0
         return True
 
-    def _headers(self, retry_after_s: int | None = None) -> str:
-        lines = "" if retry_after_s is None else f"Retry-After: {retry_after_s}\r\n"
-        rate = self.plan.rate
+    def _headers(self, *, refused: bool = False) -> str:
+        wait_s, rate = self.plan.retry_after_s, self.plan.rate
+        lines = f"Retry-After: {math.ceil(wait_s)}\r\n" if refused else ""
+        lines += f"retry-after-ms: {1000 * wait_s:.0f}\r\n" if refused and wait_s % 1 else ""
         if not self.plan.rate_headers or rate is None:
             return lines
         return (
