@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.report import KEPT, ROOT, machine
+from bench.report import KEPT, ROOT, machine, missed
 
 
 class Outcome(NamedTuple):
@@ -22,8 +22,6 @@ def run(name: str, scale: float) -> Outcome:
     """One bench, shown while it runs; its text is kept for the report."""
     began, said = time.monotonic(), list[str]()
     command = [sys.executable, "-m", f"bench.{name}", *(["--scale", str(scale)] if scale != 1.0 else [])]
-    for old in KEPT.glob(f"{name}.*"):
-        old.unlink()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -42,8 +40,12 @@ def main() -> int:
     names = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py") if asked.only in path.stem)
     KEPT.mkdir(parents=True, exist_ok=True)
     (KEPT / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
+    for old in KEPT.glob("bench_*"):
+        old.unlink()
     outcomes = [run(name, asked.scale) for name in names]
     print(f"\n{machine()}")
+    for line in missed():
+        print(f"  NOT {line}")
     for name, code, seconds in outcomes:
         told = {0: "all targets met", 1: "NOT all targets met"}.get(code, f"NOT finished (exit {code})")
         print(f"  {name:<20} {told:<24} {seconds:5.0f} s")

@@ -92,6 +92,19 @@ def written() -> str:
     return "\n\n".join(parts)
 
 
+def filled(page: str, figures: str) -> str:
+    """The page with `figures` between its markers, in place of what stood there."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{rest.split(END)[1]}"
+
+
+def missed() -> list[str]:
+    """Every claim whose target the last run missed, in words."""
+    tables = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(KEPT.glob("bench_*.json"))]
+    rows = [(table["title"], Row(**row)) for table in tables for row in table["rows"]]
+    return [f"{title}: {row.what.strip()}: {row.measured}, not {row.target}" for title, row in rows if row.ok is False]
+
+
 def _markdown(kept: dict[str, object]) -> str:
     rows = kept["rows"]
     assert isinstance(rows, list)
@@ -112,9 +125,7 @@ def main() -> None:
     if "--write" not in sys.argv:
         print(written())
         return
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    README.write_text(f"{before}{BEGIN}\n\n{written()}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    README.write_text(filled(README.read_text(encoding="utf-8"), written()), encoding="utf-8")
 
 
 if __name__ == "__main__":
