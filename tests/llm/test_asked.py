@@ -78,6 +78,5 @@ def test_the_order_and_the_kind_of_a_schemas_mapping_do_not_matter() -> None:
     assert len({Asked.of("m", (), Sampling(json_schema=shape)).key for shape in shapes}) == 1
 
 
-@pytest.mark.parametrize(("kind", "fields"), [(Message, {"role", "content"})])
-def test_every_field_of_a_message_is_in_the_key(kind: type[Message], fields: set[str]) -> None:
-    assert kind.model_fields.keys() == fields  # `asked` writes them by hand
+def test_every_field_of_a_message_is_in_the_key() -> None:
+    assert Message.model_fields.keys() == {"role", "content"}  # `asked` writes these two by hand

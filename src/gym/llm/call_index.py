@@ -1,7 +1,7 @@
 """Where each answered request starts in calls.jsonl, in 24 bytes a call: 16 of its key, 8 of its offset.
 
 4,096 buckets by the key's first 12 bits, each a packed byte array that `find` searches at C speed: at a million calls
-6 KB, a few microseconds. A dict of the same costs 150 bytes a call; a hash table in an array stalls when it grows.
+6 KB, a few microseconds. A dict of the same costs over 150 bytes a call; a hash table in an array stalls when it grows.
 """
 
 BUCKETS = 4096
