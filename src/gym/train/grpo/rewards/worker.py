@@ -7,6 +7,7 @@ Ctrl-C does not reach it, what it prints goes to standard error, and it ends wit
 
 import asyncio
 import faulthandler
+import io
 import multiprocessing
 import os
 import pickle
@@ -118,9 +119,13 @@ def failure(kind: str, message: str) -> Failure:
     return Failure(boundary="reward", type=kind, message=message)
 
 
-def _framed(value: Any) -> bytes:
-    body = pickle.dumps(value)
-    return _LENGTH.pack(len(body)) + body
+def _framed(value: Any) -> memoryview:
+    frame = io.BytesIO()
+    frame.seek(_LENGTH.size)
+    pickle.dump(value, frame)  # a long text is copied once
+    view = frame.getbuffer()
+    _LENGTH.pack_into(view, 0, len(view) - _LENGTH.size)
+    return view
 
 
 def _serve(link: socket.socket, memory_mb: int | None) -> None:
@@ -136,7 +141,7 @@ def _serve(link: socket.socket, memory_mb: int | None) -> None:
             link.sendall(_answer(frame, nowhere))
 
 
-def _answer(frame: bytes, nowhere: TextIO) -> bytes:
+def _answer(frame: bytes, nowhere: TextIO) -> memoryview:
     """The framed result, or the exception as a `Failure` (exceptions of others may not pickle)."""
     try:
         task: Task = pickle.loads(frame)
