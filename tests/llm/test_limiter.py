@@ -26,9 +26,9 @@ from gym.errors import (
 from gym.llm.brake import Brake
 from gym.llm.guarded import Guarded
 from gym.llm.limiter import Limiter
-from gym.llm.meter import estimate_prompt
 from gym.llm.pacing import Pace
 from gym.llm.scripted import Reply, Scripted
+from gym.llm.spent import estimate_prompt
 from gym.llm.window import START
 
 ASK = (Message(role="user", content="2 + 2?"),)
