@@ -166,6 +166,11 @@ async def test_a_process_that_a_task_left_behind_delays_nothing_beyond_the_deadl
         assert await pool.call(operator.add, 1, 1) == 2
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs nice")
+async def test_a_worker_gives_way_to_the_event_loop(workers: Workers) -> None:
+    assert await workers.call(os.nice, 0) == min(19, os.nice(0) + 5)
+
+
 async def test_a_closed_pool_starts_again_when_asked() -> None:
     pool = Workers(1)
     assert await pool.call(operator.add, 1, 1) == 2
