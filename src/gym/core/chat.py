@@ -1,6 +1,6 @@
 """What goes to a model and what comes back, independent of any provider."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from pydantic import Field
@@ -42,12 +42,18 @@ class Usage(Value):
     """False: the server did not say, or what it said could not be read."""
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            prompt=self.prompt + other.prompt,
-            cached=self.cached + other.cached,
-            completion=self.completion + other.completion,
-            reasoning=self.reasoning + other.reasoning,
-            known=self.known and other.known,
+        return Usage.sum((self, other))
+
+    @classmethod
+    def sum(cls, usages: Iterable["Usage"]) -> "Usage":
+        """All of them together; known when each is."""
+        found = tuple(usages)
+        return cls(
+            prompt=sum(usage.prompt for usage in found),
+            cached=sum(usage.cached for usage in found),
+            completion=sum(usage.completion for usage in found),
+            reasoning=sum(usage.reasoning for usage in found),
+            known=all(usage.known for usage in found),
         )
 
     @property

@@ -96,7 +96,7 @@ class Group(Value):
             no_answer=outcomes.count("no answer"),
             failed=outcomes.count("failed"),
             failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
-            tokens=sum((rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory), Usage()),
+            tokens=Usage.sum(rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory),
         )
 
 

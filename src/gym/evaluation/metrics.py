@@ -106,7 +106,7 @@ def score(tallies: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES
         no_answer=sum(tally.no_answer for tally in tallies),
         mean_failed_as_0=fmean(sum(tally.rewards) / tally.size for tally in attempted) if attempted else None,
         pass_at=pass_at(scored),
-        tokens=sum((tally.tokens for tally in tallies), Usage()),
+        tokens=Usage.sum(tally.tokens for tally in tallies),
     )
 
 

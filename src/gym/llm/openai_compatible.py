@@ -64,6 +64,7 @@ class OpenAICompatible:
         self.model = model
         self.name = name or model
         self.timeout_s = timeout_s
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_TIMEOUT_S)
         given = _base_url(base_url)
         self._base = given.with_user(None)
         self._completions = _Place.below(self._base, "chat/completions")
@@ -147,12 +148,10 @@ class OpenAICompatible:
     async def _exchange(self, method: str, place: "_Place", body: object = None) -> "_Reply":
         url, where = place
         try:
-            async with (
-                asyncio.timeout(self.timeout_s),
-                (await self._session()).request(
-                    method, url, json=body, allow_redirects=False, proxy=self._proxy
-                ) as response,
-            ):
+            session = await self._session()
+            async with session.request(
+                method, url, json=body, allow_redirects=False, proxy=self._proxy, timeout=self._timeout
+            ) as response:
                 content = await response.read()
         except aiohttp.ConnectionTimeoutError as error:
             raise ConnectionFailed(f"{where}: no connection in {CONNECT_TIMEOUT_S:g} s; is the server up?") from error
@@ -171,7 +170,6 @@ class OpenAICompatible:
         if (kept := self._sessions.get(loop)) is None or kept.session.closed:
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=KEEPALIVE_S),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
                 headers=self._headers,
             )
             self._sessions = {other: kept for other, kept in self._sessions.items() if not other.is_closed()}

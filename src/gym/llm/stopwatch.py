@@ -6,9 +6,10 @@ know nothing of it; child tasks inherit it.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
+from types import TracebackType
 
 _running: ContextVar["Stopwatch | None"] = ContextVar("stopwatch", default=None)
 
@@ -66,17 +67,22 @@ class Stopwatch:
             self._left = None
 
 
-@asynccontextmanager
-async def working_time(seconds: float) -> AsyncIterator[None]:
+class working_time:  # noqa: N801 - reads like asyncio.timeout, which is a class too
     """Raise `TimeoutError` after `seconds` of work; waiting for a slot of a `Limiter` is none, a retry's backoff is."""
-    async with asyncio.timeout(seconds) as timeout:
-        watch = Stopwatch(timeout, _running.get())
-        token = _running.set(watch)
-        try:
-            yield
-        finally:
-            _running.reset(token)
-            watch.close()
+
+    def __init__(self, seconds: float) -> None:
+        self._timeout = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> None:
+        self._watch = Stopwatch(await self._timeout.__aenter__(), _running.get())
+        self._token = _running.set(self._watch)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _running.reset(self._token)
+        self._watch.close()
+        await self._timeout.__aexit__(kind, error, trace)
 
 
 def running() -> Stopwatch | None:

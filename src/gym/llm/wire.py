@@ -144,4 +144,4 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def _well_formed(text: str) -> str:
     """Lone surrogates as U+FFFD: strict servers refuse a request that holds one (FAULTS M7)."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -93,23 +93,28 @@ class RolloutManager:
     async def room(self) -> None:
         """Return when another group is needed to keep the model busy, and not too many wait to be scored."""
         await asyncio.sleep(0)  # what was begun last takes its place
-        while self._unfinished >= 2 * self.width() or self._open * self.group_size >= 8 * self.width() + 64:
+        while self._busy(self.width()):
             self._moved.clear()
             await self._moved.wait()
+
+    def _busy(self, width: int) -> bool:
+        """A quarter more rollouts than fit keep the model busy; groups that wait to be scored hold their texts."""
+        return self._unfinished >= 1.25 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
 
     async def group(self, problem: Problem, shown: Shown, *, epoch: int = 0) -> Group:
         """`group_size` rollouts of one problem with a library in the prompt, scored together."""
         self._open += 1
         self._unfinished += self.group_size
         try:
-            attempts = await all_of(self._attempt(problem, shown, epoch, index) for index in range(self.group_size))
+            messages = solve_messages(problem.query, shown.text, self.instructions)
+            samplings = (self._sampling(problem, epoch, index) for index in range(self.group_size))
+            attempts = await all_of(self._attempt(messages, sampling) for sampling in samplings)
             return await self._scored(problem, shown, attempts)
         finally:
             self._open -= 1
             self._moved.set()
 
-    async def _attempt(self, problem: Problem, shown: Shown, epoch: int, index: int) -> Trajectory | Failure:
-        messages, sampling = self._request(problem, shown, epoch, index)
+    async def _attempt(self, messages: tuple[Message, ...], sampling: Sampling) -> Trajectory | Failure:
         try:
             async with working_time(self.timeout_s):
                 return await self.solver(self.model, messages, sampling)
@@ -123,17 +128,15 @@ class RolloutManager:
             self._unfinished -= 1
             self._moved.set()
 
-    def _request(self, problem: Problem, shown: Shown, epoch: int, index: int) -> tuple[tuple[Message, ...], Sampling]:
-        """The first call of one rollout."""
+    def _sampling(self, problem: Problem, epoch: int, index: int) -> Sampling:
         seed = rollout_seed(self.seed, epoch, problem.id, index)
-        sampling = self.sampling.model_copy(update={"seed": seed, "sample": index})
-        return solve_messages(problem.query, shown.text, self.instructions), sampling
+        return self.sampling.model_copy(update={"seed": seed, "sample": index})
 
     def _answered(self, problem: Problem, shown: Shown, epoch: int) -> bool:
         """Whether the record has the first call of each of the problem's rollouts."""
-        model = self.model
+        model, messages = self.model, solve_messages(problem.query, shown.text, self.instructions)
         return isinstance(model, Recorded) and all(
-            model.knows(*self._request(problem, shown, epoch, index)) for index in range(self.group_size)
+            model.knows(messages, self._sampling(problem, epoch, index)) for index in range(self.group_size)
         )
 
     async def _scored(self, problem: Problem, shown: Shown, attempts: Sequence[Trajectory | Failure]) -> Group:

@@ -55,8 +55,9 @@ class TextReward:
 
     async def __call__(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
         """One verdict or failure per trajectory, in order."""
-        if len(trajectories) == 1:
-            return [await self._one(problem, trajectories[0])]
+        room = self.short - len(gold(problem))
+        if all(len(item.output) <= room for item in trajectories):  # nothing to wait for
+            return [no_answer(item) or _scored(self.score, item.output, gold(problem)) for item in trajectories]
         return await asyncio.gather(*(self._one(problem, item) for item in trajectories))
 
     async def _one(self, problem: Problem, trajectory: Trajectory) -> Verdict | Failure:
