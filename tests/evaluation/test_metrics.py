@@ -16,7 +16,6 @@ from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation.metrics import (
     FEW,
     Interval,
-    bootstrap_means,
     by,
     interval,
     paired,
@@ -24,6 +23,7 @@ from gym.evaluation.metrics import (
     score,
     sign_flip,
 )
+from gym.evaluation.resampling import bootstrap_means
 
 FAILED = None
 

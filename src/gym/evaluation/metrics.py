@@ -9,11 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from math import prod
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Literal, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from gym.core.chat import Usage
 from gym.core.rollout import Tally
@@ -27,9 +24,6 @@ FEW = 10
 
 PASSED = 1 - 1e-9
 """A reward from here on counts as solved."""
-
-EXACT_FLIPS = 14
-"""Up to this many differing problems the sign-flip test enumerates all 2^n assignments."""
 
 _T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantiles of Student's t for 1 to 9 degrees of freedom."""
@@ -144,36 +138,19 @@ def interval(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPL
     n = len(values)
     if n < 2:
         return None
-    sample = np.asarray(values, dtype=np.float64)
     if n < FEW:
-        middle, reach = float(sample.mean()), _T_975[n - 2] * float(sample.std(ddof=1)) / n**0.5
+        middle, reach = fmean(values), _T_975[n - 2] * stdev(values) / n**0.5
         return Interval(middle - reach, middle + reach)
-    low, high = np.quantile(bootstrap_means(sample, seed=seed, resamples=resamples), (0.025, 0.975))
-    return Interval(float(low), float(high))
+    from gym.evaluation.resampling import bootstrap_interval  # numpy's memory is needed at the end of a run only
 
-
-def bootstrap_means(values: NDArray[np.float64], *, seed: int, resamples: int) -> NDArray[np.float64]:
-    """Means of `resamples` samples drawn with replacement, (n,) -> (resamples,)."""
-    random = np.random.default_rng(seed)
-    n = len(values)
-    blocks = [values[random.integers(0, n, size=(rows, n))].mean(axis=1) for rows in _blocks(resamples, n)]
-    return np.concatenate(blocks).astype(np.float64)
+    return Interval(*bootstrap_interval(values, seed=seed, resamples=resamples))
 
 
 def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> float:
-    """Two-sided p-value of a mean difference of 0: how often random signs give a mean at least as far from 0.
+    """Two-sided p-value of a mean difference of 0 by `gym.evaluation.resampling`, in (0, 1]."""
+    from gym.evaluation.resampling import sign_flip
 
-    Exact for up to `EXACT_FLIPS` non-zero differences; otherwise by `resamples` random assignments plus the observed one,
-    so that it is never 0 (Phipson & Smyth 2010, doi:10.2202/1544-6115.1585). Zero differences carry no sign and drop out.
-    """
-    moved = np.asarray([difference for difference in differences if difference != 0.0], dtype=np.float64)
-    if not len(moved):
-        return 1.0
-    observed = abs(float(moved.sum())) - 1e-12
-    exact = len(moved) <= EXACT_FLIPS
-    sums = _all_signs(len(moved)) @ moved if exact else _random_sums(moved, seed, resamples)
-    hits = int((np.abs(sums) >= observed).sum())
-    return hits / len(sums) if exact else (hits + 1) / (len(sums) + 1)
+    return sign_flip(differences, seed=seed, resamples=resamples)
 
 
 def pass_at(tallies: Sequence[Tally]) -> dict[int, float]:
@@ -208,20 +185,3 @@ def _within_unit(found: Interval | None) -> Interval | None:
 
 def _means(tallies: Sequence[Tally]) -> dict[str, float]:
     return {tally.problem_id: fmean(tally.rewards) for tally in tallies if tally.rewards}
-
-
-def _all_signs(n: int) -> NDArray[np.float64]:
-    bits = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
-    return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
-
-
-def _random_sums(moved: NDArray[np.float64], seed: int, resamples: int) -> NDArray[np.float64]:
-    """Sums under random signs, (n,) -> (resamples,)."""
-    random, n = np.random.default_rng(seed), len(moved)
-    return np.concatenate([random.choice((-1.0, 1.0), size=(rows, n)) @ moved for rows in _blocks(resamples, n)])
-
-
-def _blocks(resamples: int, n: int) -> list[int]:
-    """Rows of resampling at a time, so that a block of `n` columns stays within a million numbers."""
-    most = max(1, 1_000_000 // n)
-    return [min(most, resamples - done) for done in range(0, resamples, most)]
