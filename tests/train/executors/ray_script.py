@@ -72,4 +72,9 @@ async def broken(model: ChatModel, messages: Sequence[Message], sampling: Sampli
     raise KeyError("the tool that is not there")
 
 
+async def late(model: ChatModel, messages: Sequence[Message], sampling: Sampling) -> Trajectory:
+    """A solver that gave its tool a time limit."""
+    raise TimeoutError("the tool takes too long")
+
+
 DOMAIN = Domain(name="twice", load=JSONL.load, reward="exact", solver=twice)

@@ -49,10 +49,14 @@ def answers(folder: Path) -> int:
         return sum(call.completion is not None for call in log)
 
 
-def test_one_interrupt_finishes_what_the_workers_have_in_flight(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["Ctrl-C", "SIGTERM"])
+def test_one_interrupt_finishes_what_the_workers_have_in_flight(tmp_path: Path, by: str) -> None:
     process = start(tmp_path, 0.5)
     wait_for_calls(tmp_path, 9, process)
-    os.killpg(process.pid, signal.SIGINT)
+    if by == "Ctrl-C":
+        os.killpg(process.pid, signal.SIGINT)
+    else:
+        process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in said

@@ -192,12 +192,12 @@ async def test_a_solver_that_is_cancelled_stops_in_its_worker(folder: Path) -> N
     assert done.output == "3"
 
 
-async def test_a_bug_of_a_solver_is_loud(folder: Path) -> None:
-    broken = import_attribute("ray_script:broken", what="solver")
+async def test_what_else_a_solver_raises_is_raised_here(folder: Path) -> None:
     async with open_executor("ray", workers=1) as executor:
-        with pytest.raises(ExceptionGroup) as caught:
-            await executor.remote(broken)(Scripted(lambda messages, sampling: "3"), HI, Sampling())
-    assert caught.group_contains(KeyError, match="the tool that is not there")
+        for name, kind in (("broken", KeyError), ("late", TimeoutError)):
+            solver = executor.remote(import_attribute(f"ray_script:{name}", what="solver"))
+            with pytest.raises(kind, match="the tool"):
+                await solver(Scripted(lambda messages, sampling: "3"), HI, Sampling())
 
 
 @pytest.mark.parametrize(("first", "then"), [({}, RAY), (RAY, {})], ids=["local then ray", "ray then local"])

@@ -17,8 +17,6 @@ from yarl import URL
 
 from gym.errors import ConfigError
 
-log = logging.getLogger(__name__)
-
 NAMESPACE = "zoo-gym"
 CLIENT = "ray://"
 CLIENT_PORT, PORT = 10001, 6379
@@ -53,11 +51,7 @@ async def open_cluster(address: str = "") -> AsyncIterator[Cluster]:
 
 
 async def _connect(address: str) -> None:
-    settings: dict[str, Any] = {
-        "namespace": NAMESPACE,
-        "log_to_driver": log.isEnabledFor(logging.DEBUG),
-        "logging_level": logging.ERROR,
-    }
+    settings: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.ERROR}
     if not address:  # this thread outlives the cluster: Linux ends Ray's processes with the thread that started them
         await asyncio.to_thread(
             ray.init, "local", include_dashboard=False, object_store_memory=OBJECT_STORE_BYTES, **settings

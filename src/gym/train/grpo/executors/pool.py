@@ -7,8 +7,8 @@ Ray restarts a dead actor's process, on another node when its own is gone. A cal
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import ray
@@ -62,14 +62,6 @@ class Pool:
         self._someone.set()
         self._replacing: set[asyncio.Task[None]] = set()
 
-    @contextmanager
-    def _borrowed(self, member: Member) -> Iterator[Member]:
-        member.load += 1
-        try:
-            yield member
-        finally:
-            member.load -= 1
-
     @asynccontextmanager
     async def member(self) -> AsyncIterator[Member]:
         """The living member with the least to do; `ConnectionFailed` when none comes back to life in time."""
@@ -78,8 +70,12 @@ class Pool:
                 await self._someone.wait()
         except TimeoutError as error:
             raise ConnectionFailed(f"no Ray worker came back within {REPLACE_TIMEOUT_S:g} s") from error
-        with self._borrowed(min((one for one in self.members if one.alive), key=lambda one: one.load)) as member:
+        member = min((one for one in self.members if one.alive), key=lambda one: one.load)
+        member.load += 1
+        try:
             yield member
+        finally:
+            member.load -= 1
 
     async def close(self) -> None:
         """Let every member put away what it holds, then end them."""

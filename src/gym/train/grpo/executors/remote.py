@@ -58,6 +58,8 @@ class _Attempt:
                     begun = ("begin", self._ticket, solver, self._model.name, tuple(messages), sampling)
                     return await self._followed(calls, await self._member.call(*begun))
             return None
+        except BaseExceptionGroup as group:  # an error that is no model's ends the attempt as it would here
+            raise group.exceptions[0] from None
         finally:
             self._member.actor.forget.remote(self._ticket)
 
