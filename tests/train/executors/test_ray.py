@@ -118,6 +118,14 @@ async def test_a_model_that_nobody_can_ask_is_told_before_anything_is_sent(folde
                 pass
 
 
+async def test_another_version_on_a_node_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gym.train.grpo.executors.pool.__version__", "99.0")
+    async with open_executor("ray", workers=1) as executor:
+        with pytest.raises(ConfigError, match=r"this is 99\.0: install the same version"):
+            async with executor.open(Endpoint(model="scripted:gym.llm.scripted:echo"), {}):
+                pass
+
+
 async def test_an_error_of_the_endpoint_arrives_as_it_was(folder: Path) -> None:
     async with (
         open_executor("ray", workers=1) as executor,

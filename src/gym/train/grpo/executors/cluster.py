@@ -65,7 +65,7 @@ async def _connect(address: str) -> None:
     except TimeoutError as error:
         raise ConfigError(f"ray_address {address!r}: no Ray cluster answers within {CONNECT_TIMEOUT_S:g} s") from error
     except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        raise ConfigError(f"ray_address {address!r}: {str(error).strip().partition(chr(10))[0]}") from error
+        raise ConfigError(f"ray_address {address!r}: {_ends(str(error))}") from error
 
 
 async def _reach(address: str) -> None:
@@ -92,6 +92,12 @@ def _place(address: str) -> tuple[str, int]:
     if not host or "://" in address.removeprefix(CLIENT):
         raise ConfigError(f"ray_address {address!r}: expected auto, host:port or ray://host:port")
     return host, port or (CLIENT_PORT if client else PORT)
+
+
+def _ends(text: str) -> str:
+    """The first and the last line of what Ray says, which may be a traceback."""
+    said = text.strip().splitlines() or ["no reason given"]
+    return " … ".join(dict.fromkeys((said[0].strip(), said[-1].strip())))
 
 
 def _cluster() -> Cluster:

@@ -41,12 +41,8 @@ class Member:
 
         Raises `WorkerLost` when the process ended first.
         """
-        reference = getattr(self.actor, method).remote(*arguments)
         try:
-            return await reference
-        except asyncio.CancelledError:
-            ray.cancel(reference)
-            raise
+            return await _result(getattr(self.actor, method).remote(*arguments))
         except LOST as error:
             self._on_lost(self)
             raise WorkerLost("the Ray worker's process ended before it answered") from error
@@ -83,7 +79,8 @@ class Pool:
             task.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                await asyncio.gather(*(one.actor.close.remote() for one in self.members), return_exceptions=True)
+                closing = [_result(one.actor.close.remote()) for one in self.members]
+                await asyncio.gather(*closing, return_exceptions=True)
         for one in self.members:
             ray.kill(one.actor)
 
@@ -102,7 +99,7 @@ class Pool:
         """Until Ray has a new process for the member."""
         while True:
             try:
-                await member.actor.hello.remote()
+                await _result(member.actor.hello.remote())
                 break
             except LOST:
                 await asyncio.sleep(LOOK_AGAIN_S)
@@ -132,7 +129,7 @@ async def open_pool(
 async def _started(pool: Pool) -> None:
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            hellos: list[Hello] = await asyncio.gather(*(one.actor.hello.remote() for one in pool.members))
+            hellos: list[Hello] = await asyncio.gather(*(_result(one.actor.hello.remote()) for one in pool.members))
     except TimeoutError as error:
         raise ConfigError(
             f"executor ray: no worker within {START_TIMEOUT_S:g} s; has the cluster {CPUS:g} free CPUs for each?"
@@ -157,6 +154,20 @@ async def of_all(pool: Pool, method: str) -> list[Any]:
         if isinstance(each, GymError):
             raise each
     return found
+
+
+async def _result(reference: Any) -> Any:
+    """What a call to an actor gives; cancelled here, it is cancelled there.
+
+    Ray's own future is left alone: the thread of its client dies when it finds one cancelled.
+    """
+    future = asyncio.wrap_future(reference.future())
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody else will look at it
+        ray.cancel(reference)
+        raise
 
 
 def _place(node: str) -> Any:

@@ -35,7 +35,7 @@ class RemoteSolver:
         for _ in range(LIVES):
             async with pool.member() as member:
                 found = await _Attempt(member, model).run(self._solver, messages, sampling)
-            if isinstance(found, GymError):
+            if isinstance(found, Exception):
                 raise found
             if found is not None:
                 return found
@@ -50,7 +50,9 @@ class _Attempt:
         self._ticket = uuid4().hex
         self._asked: dict[int, asyncio.Task[None]] = {}
 
-    async def run(self, solver: bytes, messages: Sequence[Message], sampling: Sampling) -> Trajectory | GymError | None:
+    async def run(
+        self, solver: bytes, messages: Sequence[Message], sampling: Sampling
+    ) -> Trajectory | Exception | None:
         """How it ended; None: the worker did, and what it had asked for was waited for, since that is paid."""
         try:
             async with asyncio.TaskGroup() as calls:
@@ -63,7 +65,7 @@ class _Attempt:
         finally:
             self._member.actor.forget.remote(self._ticket)
 
-    async def _followed(self, calls: asyncio.TaskGroup, event: Event) -> Trajectory | GymError | None:
+    async def _followed(self, calls: asyncio.TaskGroup, event: Event) -> Trajectory | Exception | None:
         while True:
             match event:
                 case Asked():

@@ -127,9 +127,9 @@ class Withdrawn(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A solver is done."""
+    """A solver is done; an error of a model, or a time limit of its own, is a way to be done."""
 
-    result: Trajectory | GymError
+    result: Trajectory | GymError | TimeoutError
 
 
 class Unknown(NamedTuple):
@@ -213,7 +213,7 @@ class _Attempt:
     async def _run(self, solver: Solver, messages: Sequence[Message], sampling: Sampling) -> None:
         try:
             self._events.put_nowait(Ended(await solver(self, messages, sampling)))
-        except GymError as error:
+        except (GymError, TimeoutError) as error:
             self._events.put_nowait(Ended(error))
         except Exception as error:  # the solver's bug: raised by `next`, with its traceback
             self._events.put_nowait(error)
