@@ -1,6 +1,8 @@
 # Everything a person or a machine does with this checkout. `make` alone lists the targets.
 PYTHON ?= python3
 SEED ?= 0
+ONLY ?=
+SCALE ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -41,8 +43,8 @@ format: $(READY) ## format the code in place
 docs: $(READY) ## write the generated pages (command line, configuration)
 	@$(BIN)/python scripts/make_docs.py
 
-bench: $(READY) ## benchmarks, each beside its own reference
-	@for file in bench/bench_*.py; do $(BIN)/python $$file || exit 1; done
+bench: $(READY) ## benchmarks, each beside its reference (ONLY=throughput for one, SCALE=0.1 for a quick look)
+	@$(BIN)/python -m bench $(ONLY) --scale $(SCALE)
 
 clean: ## remove the environment and caches; runs under output/ stay
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

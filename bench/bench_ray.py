@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.report import Table
 from gym.config import load_config
 from gym.core.chat import ChatModel, Message, Sampling
 from gym.core.problem import Solver, Trajectory
@@ -29,7 +30,7 @@ from gym.train.grpo.training_free_workflow import atrain
 
 WORKERS = 2
 CALLS = 1000
-ATTEMPTS, BURN_S = 60, 0.05
+ATTEMPTS, BURN_S, FASTER = 60, 0.05, 1.3
 PROBLEMS, KILLED_AT = 60, 200
 FOLDER = "BENCH_RAY_FOLDER"
 
@@ -40,6 +41,9 @@ class Cost(NamedTuple):
     wall_ms: float
     cpu_ms: float
     """Of this process; a worker's own is not in it."""
+
+    def __str__(self) -> str:
+        return f"{self.wall_ms:.2f} ms, {self.cpu_ms:.2f} ms CPU"
 
 
 async def cost(model: ChatModel, *, in_flight: int) -> Cost:
@@ -84,11 +88,11 @@ async def counted(messages: Sequence[Message], sampling: Sampling) -> str:
         os.kill(os.getpid(), signal.SIGKILL)
     await asyncio.sleep(0.005)
     system = messages[0].content if messages[0].role == "system" else ""
+    number = (re.findall(r"are (\d+) apples", messages[-1].content) or ["0"])[-1]
     if system.startswith("You compare"):
-        return '[{"option": "add", "experience": "When asked for a count, put an exclamation mark after the number."}]'
+        return f'[{{"option": "add", "experience": "Asked how many {number} are, end with an exclamation mark."}}]'
     if system.startswith("You"):
         return "[]"
-    number = re.findall(r"\d+", messages[-1].content)[-1]
     return f"{number}!" if "exclamation" in system or (sampling.seed or 0) % 3 == 0 else number
 
 
@@ -101,13 +105,18 @@ class Trained(NamedTuple):
     sent: int
     seconds: float
 
+    @property
+    def told(self) -> str:
+        """For a row."""
+        return f"{self.finished.total()} calls, {self.sent} sent, {self.seconds:.1f} s"
+
 
 async def trained(folder: Path, name: str, **changes: object) -> Trained:
     """A run over counting questions."""
     rows = [{"question": f"How many are {n} apples?", "answer": f"{n}!"} for n in range(PROBLEMS)]
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     (folder / "sent").write_text("", encoding="ascii")
-    settings = {"model": "scripted:bench_ray:counted", "data": str(folder / "data.jsonl"), "reward": "exact", "epochs": 1,
+    settings = {"model": "scripted:bench.bench_ray:counted", "data": str(folder / "data.jsonl"), "reward": "exact", "epochs": 1,
                 "batch_size": 20, "rollout_concurrency": 32, "output_dir": str(folder), "experiment_name": name}  # fmt: skip
     began = time.perf_counter()
     run = await atrain(load_config(None, settings | changes, environ={}))
@@ -122,32 +131,28 @@ async def trained(folder: Path, name: str, **changes: object) -> Trained:
     )
 
 
-async def overhead() -> None:
+async def overhead(table: Table) -> None:
     """Part 1."""
     endpoint = Endpoint(model="scripted:gym.llm.scripted:echo")
     began = time.perf_counter()
     async with open_executor("ray", workers=WORKERS) as executor, executor.open(endpoint, {}) as model:
-        print(f"a cluster of our own and {WORKERS} workers start in {time.perf_counter() - began:.1f} s")
+        table.add(f"a cluster of our own and {WORKERS} workers start", f"{time.perf_counter() - began:.1f} s")
         for in_flight in (1, 64):
             here, there = await cost(Scripted(echo), in_flight=in_flight), await cost(model, in_flight=in_flight)
-            print(
-                f"a call, {in_flight:2} in flight: here (reference) {here.wall_ms:.3f} ms, {here.cpu_ms:.3f} ms CPU; "
-                f"in a worker {there.wall_ms:.2f} ms, {there.cpu_ms:.2f} ms CPU of this process"
-            )
+            table.add(f"a call through a worker, {in_flight} in flight", str(there), f"here {here}")
 
 
-async def gain() -> None:
+async def gain(table: Table) -> None:
     """Part 2."""
     async with open_executor("ray", workers=WORKERS) as executor:
         here, there = await attempts(computing), await attempts(executor.remote(computing))
-    cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count()
-    print(
-        f"{ATTEMPTS} solvers of {BURN_S:g} s CPU each on {cores} cores: here (reference) {here:.2f} s, "
-        f"in {WORKERS} workers {there:.2f} s: {here / there:.2f} times as fast"
-    )
+    faster = here / there
+    what = f"{ATTEMPTS} solvers of {BURN_S:g} s CPU, {WORKERS} workers"
+    measured = f"{there:.2f} s, {faster:.2f} times as fast"
+    table.add(what, measured, f"here {here:.2f} s", f">= {FASTER}", faster >= FASTER)
 
 
-async def death() -> None:
+async def death(table: Table) -> None:
     """Part 3."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -156,29 +161,30 @@ async def death() -> None:
         (folder / "kill").touch()
         there = await trained(folder, "there", executor="ray", ray_workers=WORKERS)
         killed = not (folder / "kill").exists()
-    same = (there.library, there.finished) == (here.library, here.finished)
-    print(f"a run here (reference): {here.finished.total()} calls, {here.sent} sent, {here.seconds:.1f} s")
-    print(
-        f"on {WORKERS} workers, one killed at call {KILLED_AT}: {there.finished.total()} calls, {there.sent} sent, "
-        f"{there.failed} in flight at the kill, {there.seconds:.1f} s"
-    )
+    table.add(f"a run on {WORKERS} workers, one killed at call {KILLED_AT}", there.told, f"here {here.told}")
+    same = killed and there.library == here.library and set(there.finished) == set(here.finished)
+    table.add("  its library and its calls", "the same" if same else "NOT the same", "", "the same", same)
     repeated = there.finished.total() - len(there.finished)
-    print(f"library and calls {'the same' if same else 'DIFFER'}, finished calls repeated: {repeated}")
-    assert killed
-    assert same
-    assert not repeated
-    assert there.finished.total() <= there.sent <= there.finished.total() + there.failed
+    table.add("  finished calls repeated", str(repeated), f"{there.failed} in flight at the kill", "0", not repeated)
+    extra = there.sent - there.finished.total()
+    table.add("  sent beyond those", str(extra), "", f"<= {there.failed}", 0 <= extra <= there.failed)
 
 
-async def everything() -> None:
+async def everything(table: Table) -> None:
     """One cluster after the other."""
-    await overhead()
-    await gain()
-    await death()
+    for part in (overhead, gain, death):
+        await part(table)
+
+
+def main() -> int:
+    """Nothing without the extra."""
+    if find_spec("ray") is None:
+        print("skipped: pip install 'zoo-gym[ray]'")
+        return 0
+    table = Table("bench_ray", f"Ray workers beside this process, {WORKERS} workers")
+    asyncio.run(everything(table))
+    return table.close()
 
 
 if __name__ == "__main__":
-    if find_spec("ray") is None:
-        print("skipped: pip install 'zoo-gym[ray]'")
-    else:
-        asyncio.run(everything())
+    sys.exit(main())

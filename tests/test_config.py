@@ -89,6 +89,19 @@ def test_prices_may_be_given_as_json_on_the_command_line() -> None:
         load_config(None, {"prices": "{"}, {})
 
 
+@pytest.mark.parametrize(("given", "expected"), [("auto", "auto"), ("Auto", "auto"), ("64", 64), (5, 5)])
+def test_concurrency_is_a_number_or_auto(given: object, expected: object) -> None:
+    assert load_config(None, {"rollout_concurrency": given}, {}).rollout_concurrency == expected
+    assert RunConfig().rollout_concurrency == "auto"
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "fast", 0, -1, 2.5, True, ""])
+def test_any_other_concurrency_is_refused_with_what_to_give(given: object) -> None:
+    with pytest.raises(ConfigError, match=r"rollout_concurrency: .*a number of 1 or more, or auto") as caught:
+        load_config(None, {"rollout_concurrency": given}, {})
+    assert repr(given) in str(caught.value)
+
+
 def test_temperature_zero_is_a_temperature() -> None:
     config = load_config(None, {"temperature": 0, "eval_temperature": 0.0}, {})
     assert (config.rollout_temperature, config.eval_temperature) == (0.0, 0.0)
@@ -111,5 +124,5 @@ def test_a_password_in_a_url_is_refused_without_showing_it() -> None:
 
 def test_the_digest_changes_with_what_decides_the_result_and_with_nothing_else() -> None:
     base = RunConfig(model_name_or_path="m")
-    assert base.digest() == RunConfig(model_name_or_path="m", rollout_concurrency=3, budget_calls=4).digest()
+    assert base.digest() == RunConfig(model_name_or_path="m", rollout_concurrency=3, budget_calls=4, hedge=3.0).digest()
     assert base.digest() != RunConfig(model_name_or_path="m", seed=1).digest()

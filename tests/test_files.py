@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gym.errors import StorageError
-from gym.files import write_atomic
+from gym.files import append_durably, write_atomic
 
 
 def test_a_file_is_replaced_and_its_folder_made(tmp_path: Path) -> None:
@@ -52,3 +52,27 @@ def test_a_full_disk_is_one_error_and_leaves_the_old_file(tmp_path: Path) -> Non
     assert "x.json" in done.stdout
     assert file.read_text() == "old"
     assert os.listdir(tmp_path) == ["x.json"]
+
+
+def test_a_file_is_written_in_pieces_too(tmp_path: Path) -> None:
+    write_atomic(tmp_path / "x", (f"{n}\n" for n in range(3)))
+    assert (tmp_path / "x").read_text() == "0\n1\n2\n"
+
+
+def test_what_is_appended_comes_after_what_was_there(tmp_path: Path) -> None:
+    append_durably(tmp_path / "x", "one\n")
+    append_durably(tmp_path / "x", "≤ \ud83c\n")
+    assert (tmp_path / "x").read_bytes() == "one\n≤ \\ud83c\n".encode()
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_before_an_append(tmp_path: Path) -> None:
+    file = tmp_path / "journal.jsonl"
+    file.write_text("old\n")
+    program = (
+        "import resource, signal, sys\nfrom gym.errors import StorageError\nfrom gym.files import append_durably\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "try:\n    append_durably(sys.argv[1], 'n' * 10_000)\nexcept StorageError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(file)], capture_output=True, text=True, check=True)
+    assert "journal.jsonl" in done.stdout
+    assert file.read_text() == "old\n"

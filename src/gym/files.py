@@ -2,14 +2,15 @@
 
 import os
 import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from gym.errors import StorageError
 
 
-def write_atomic(path: str | Path, text: str) -> None:
-    """Replace the file by `text` in UTF-8: temporary file, fsync, rename. Missing folders are made.
+def write_atomic(path: str | Path, text: str | Iterable[str]) -> None:
+    """Replace the file by `text`, whole or in pieces, in UTF-8: temporary file, fsync, rename. Missing folders are made.
 
     Raises `StorageError` naming the path; the old file is then intact.
     """
@@ -19,7 +20,7 @@ def write_atomic(path: str | Path, text: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.", suffix=".tmp")
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode("utf-8", "backslashreplace"))
+            file.writelines(_encoded(text))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(_mode(target))
@@ -36,6 +37,30 @@ def write_atomic(path: str | Path, text: str) -> None:
             with suppress(OSError):
                 os.unlink(temporary)
         raise
+
+
+def append_durably(path: str | Path, text: str) -> None:
+    """Put `text` at the end of the file, on the disk when this returns. A crash may leave its beginning.
+
+    Raises `StorageError` naming the path; the file then ends where it did.
+    """
+    try:
+        with open(path, "ab") as file:
+            end = file.tell()
+            try:
+                file.writelines(_encoded(text))
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                os.ftruncate(file.fileno(), end)
+                raise
+    except OSError as error:
+        raise StorageError(f"cannot write {str(path)!r}: {error.strerror}; what was there before is intact") from error
+
+
+def _encoded(text: str | Iterable[str]) -> Iterator[bytes]:
+    pieces = (text,) if isinstance(text, str) else text
+    return (piece.encode("utf-8", "backslashreplace") for piece in pieces)
 
 
 def _mode(target: Path) -> int:

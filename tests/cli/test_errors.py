@@ -63,6 +63,11 @@ def test_an_unknown_option_names_the_nearest_known_one(folder: Path) -> None:
     refused(gym(folder, "train", "--grop-size", "3"), 2, "--grop-size", "--group-size")
 
 
+def test_a_concurrency_that_is_none_says_what_to_give(folder: Path) -> None:
+    refused(gym(folder, *SCRIPTED, "--rollout-concurrency", "fast"), 2, "'fast'", "a number of 1 or more, or auto")
+    assert gym(folder, *SCRIPTED, "--rollout-concurrency", "auto").returncode == 0
+
+
 def test_a_missing_config_file_is_named(folder: Path) -> None:
     refused(gym(folder, "train", "nowhere.yaml"), 2, "'nowhere.yaml' does not exist")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gym.core.chat import Usage
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
-from gym.core.rollout import Group, Rollout
+from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation.metrics import (
     FEW,
     Interval,
@@ -39,14 +39,14 @@ def rollout(problem: Problem, index: int, reward: float | None, *, cut: bool = F
     return Rollout(problem=problem, index=index, trajectory=trajectory, verdict=Verdict(reward=reward))
 
 
-def group(name: str, *rewards: float | None, **metadata: str) -> Group:
+def group(name: str, *rewards: float | None, **metadata: str) -> Tally:
     problem = Problem(id=name, query=name, metadata=metadata)
     return Group(
         problem=problem, rollouts=tuple(rollout(problem, index, reward) for index, reward in enumerate(rewards))
-    )
+    ).tally
 
 
-def groups(*rows: Sequence[float | None]) -> list[Group]:
+def groups(*rows: Sequence[float | None]) -> list[Tally]:
     return [group(f"p{place}", *row) for place, row in enumerate(rows)]
 
 
@@ -77,7 +77,8 @@ def test_failures_are_in_no_mean_but_the_one_that_counts_them_as_0() -> None:
 
 def test_no_answer_is_scored_and_counted() -> None:
     problem = Problem(id="p", query="q")
-    found = score([Group(problem=problem, rollouts=(rollout(problem, 0, 1.0), rollout(problem, 1, 0.0, cut=True)))])
+    both = Group(problem=problem, rollouts=(rollout(problem, 0, 1.0), rollout(problem, 1, 0.0, cut=True)))
+    found = score([both.tally])
     assert (found.mean, found.n_answers, found.no_answer, found.failed) == (0.5, 2, 1, 0)
     assert found.tokens == Usage(prompt=20, completion=4)
 
@@ -237,7 +238,7 @@ def test_an_interval_is_ordered_and_of_few_values_holds_the_mean(values: list[fl
 
 def test_groups_are_told_apart_by_a_metadata_key() -> None:
     rows = [group("a", 1, family="csv"), group("b", 0, family="time"), group("c", 0), group("d", 1, family="csv")]
-    assert {name: [item.problem.id for item in found] for name, found in by(rows, "family").items()} == {
+    assert {name: [item.problem_id for item in found] for name, found in by(rows, "family").items()} == {
         "(none)": ["c"],
         "csv": ["a", "d"],
         "time": ["b"],

@@ -11,7 +11,7 @@ import pytest
 from gym.core.chat import Usage
 from gym.core.experience import Experience, Library
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
-from gym.core.rollout import Group, Rollout
+from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation.estimate import Shape, estimate
 from gym.evaluation.metrics import paired, score
 from gym.evaluation.report import Report, families, html, markdown
@@ -34,9 +34,9 @@ def group(name: str, family: str, *rewards: float) -> Group:
     return Group(problem=problem, rollouts=tuple(answers))
 
 
-def evaluations() -> tuple[list[Group], list[Group]]:
-    before = [group(f"p{place}", ("csv", "time")[place % 2], 0, 0, place % 3 == 0) for place in range(24)]
-    after = [group(f"p{place}", ("csv", "time")[place % 2], 1, place % 4 != 0, 1) for place in range(24)]
+def evaluations() -> tuple[list[Tally], list[Tally]]:
+    before = [group(f"p{place}", ("csv", "time")[place % 2], 0, 0, place % 3 == 0).tally for place in range(24)]
+    after = [group(f"p{place}", ("csv", "time")[place % 2], 1, place % 4 != 0, 1).tally for place in range(24)]
     return before, after
 
 
@@ -221,7 +221,7 @@ def test_failed_answers_stand_beside_the_mean_and_in_the_second_mean() -> None:
         Rollout(problem=answers[0].problem, index=6 + n, failure=Failure(boundary="generate", type="X", message="x"))
         for n in range(2)
     )
-    found = score([Group(problem=answers[0].problem, rollouts=answers + lost)])
+    found = score([Group(problem=answers[0].problem, rollouts=answers + lost).tally])
     text = markdown(full().model_copy(update={"before": found}))
     rows = {
         line.split(" | ")[0].removeprefix("| "): line.split(" | ")[1] for line in text.splitlines() if " | " in line

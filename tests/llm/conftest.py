@@ -45,4 +45,3 @@ def in_virtual_time() -> InVirtualTime:
             return runner.run(work)
 
     return run
-

@@ -9,8 +9,8 @@ from pydantic import SecretStr
 from gym.core.chat import Message, Sampling
 from gym.errors import AccessDenied, ConfigError, ConnectionFailed, ServerFailed
 from gym.llm.endpoint import Endpoint, open_model, preflight, target
-from gym.llm.openai_compatible import OpenAICompatible
 from gym.llm.guarded import Guarded
+from gym.llm.openai_compatible import OpenAICompatible
 from gym.llm.scripted import Scripted
 from gym.llm.scripted_server import Answer, ScriptedServer, error_body
 

@@ -4,6 +4,7 @@ import asyncio
 import math
 import random
 from collections.abc import Callable, Coroutine, Sequence
+from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
@@ -25,9 +26,9 @@ from gym.errors import (
 from gym.llm.brake import Brake
 from gym.llm.guarded import Guarded
 from gym.llm.limiter import Limiter
-from gym.llm.meter import estimate_prompt
 from gym.llm.pacing import Pace
 from gym.llm.scripted import Reply, Scripted
+from gym.llm.spent import estimate_prompt
 from gym.llm.window import START
 
 ASK = (Message(role="user", content="2 + 2?"),)
@@ -352,7 +353,7 @@ def test_an_outage_is_waited_for_with_one_probe_at_a_time_and_no_call_is_lost(in
         limit = limiter(16, where="http://x/v1", patience_s=600, say=said.append)
         assert not errors(await ask_all(Guarded(Scripted(server), limit, max_retries=1), 600))
         probes = [at for at in server.tried_at if 6 < at < 300]
-        waits = [round(after - before - LATENCY_S, 2) for before, after in zip(probes[1:], probes[2:], strict=False)]
+        waits = [round(after - before - LATENCY_S, 2) for before, after in pairwise(probes[1:])]
         assert waits == [20, 40, 60, 60, 60]
         assert said[0] == "http://x/v1 is not answering (refused): paused, trying again in 5 s"
         assert said[-1] == "http://x/v1 answers again"
@@ -482,7 +483,9 @@ ENDS: list[ProviderError | None] = [None, None, RequestRejected("400"), ServerFa
 
 @given(
     limit=st.integers(1, 4),
-    steps=st.lists(st.tuples(st.sampled_from(["ask", "ask", "cancel", "finish", "turn"]), st.integers(0, 30)), max_size=60),
+    steps=st.lists(
+        st.tuples(st.sampled_from(["ask", "ask", "cancel", "finish", "turn"]), st.integers(0, 30)), max_size=60
+    ),
 )
 def test_slots_are_never_leaked_nor_given_twice(limit: int, steps: list[tuple[str, int]]) -> None:
     async def scenario() -> None:

@@ -8,7 +8,8 @@ import pytest
 from gym.core.chat import Completion, Message, Sampling, Usage
 from gym.errors import BudgetReached, ConfigError, Interrupted
 from gym.llm.brake import Brake
-from gym.llm.meter import Budget, Meter, estimate_prompt
+from gym.llm.meter import Budget, Meter
+from gym.llm.spent import estimate_prompt
 
 ASK = (Message(role="user", content="x" * 384),)  # 96 + 4 = 100 tokens by our estimate
 CHEAP = Sampling(max_tokens=100)
@@ -124,6 +125,18 @@ async def test_local_models_spend_no_dollars_of_a_budget() -> None:
     meter = Meter(Budget(usd=0.000001))
     await one(meter, "local:qwen")
     assert meter.usd == 0.0
+
+
+async def test_what_was_in_flight_leaves_no_trace_in_a_budget_once_settled() -> None:
+    usd = (100 * 0.15 + 900 * 0.60) / 1e6
+    meter = Meter(Budget(usd=usd, tokens=1000))
+    for size in range(1, 100):
+        held = [await meter.reserve("rollout", "gpt-4o-mini", ASK, Sampling(max_tokens=size)) for _ in range(4)]
+        for each in held:
+            meter.fail(each, ASK, "RateLimited")
+    whole = await meter.reserve("rollout", "gpt-4o-mini", ASK, Sampling(max_tokens=900))
+    assert (whole.tokens, whole.usd) == (1000, usd)
+    assert meter.in_flight == 1
 
 
 async def test_who_waits_for_room_is_stopped_by_the_brake() -> None:

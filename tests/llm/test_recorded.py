@@ -5,12 +5,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gym.core.chat import Completion, Message, Sampling, Usage
+from gym.core.chat import ChatModel, Completion, Message, Sampling, Usage
 from gym.errors import (
     AccessDenied,
     BudgetReached,
     Interrupted,
+    ProviderError,
     RateLimited,
     RequestRejected,
     ServerFailed,
@@ -217,6 +220,102 @@ async def test_a_recovered_meter_equals_the_one_that_ran(tmp_path: Path) -> None
     with CallLog.open(path, recover(again)):
         assert again.snapshot() == meter.snapshot()
     assert meter.calls == 4
+
+
+reports = st.builds(Usage, prompt=st.integers(0, 99), completion=st.integers(0, 99), known=st.booleans())
+latencies = st.sampled_from([0.0, 0.1, 0.25, 1e-7, 1234.5])
+outcomes = st.builds(Completion, text=st.text(max_size=9), usage=reports, latency_s=latencies) | st.sampled_from(
+    [TimedOut("no answer"), RateLimited("429"), ServerFailed('say "usage":{', status=503), None]
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["rollout", "critique"]), st.sampled_from(["gpt-4o", "x\\y"]), outcomes), max_size=12
+    )
+)
+async def test_any_run_is_recovered_to_the_last_number(
+    tmp_path_factory: pytest.TempPathFactory, made: list[tuple[str, str, Completion | ProviderError | None]]
+) -> None:
+    path, meter, again = tmp_path_factory.mktemp("log") / "calls.jsonl", Meter(), Meter()
+    with CallLog.open(path) as log:
+        for sample, (stage, name, outcome) in enumerate(made):
+            script = scripted(outcome, name=name) if outcome else Scripted(_never, name=name)
+            task = asyncio.create_task(Recorded(script, log, stage, meter).complete(ASK, Sampling(sample=sample)))
+            await asyncio.sleep(0)
+            if outcome is None:
+                task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        answered_by = log.models
+    with CallLog.open(path, recover(again)) as log:
+        assert again.snapshot() == meter.snapshot()
+        assert (again.calls, again.usage, again.usd) == (meter.calls, meter.usage, meter.usd)
+        assert log.models == answered_by
+
+
+async def _never(messages: Sequence[Message], sampling: Sampling) -> str:
+    await asyncio.Event().wait()
+    return "never"
+
+
+async def test_a_request_is_known_once_it_is_answered(tmp_path: Path) -> None:
+    with CallLog.open(tmp_path / "calls.jsonl") as log:
+        recorded = Recorded(scripted(RateLimited("429"), "4"), log, "rollout")
+        with pytest.raises(RateLimited):
+            await recorded.complete(ASK, Sampling())
+        assert not recorded.knows(ASK, Sampling())
+        await recorded.complete(ASK, Sampling())
+        assert recorded.knows(list(ASK), Sampling())
+        assert not recorded.knows(ASK, Sampling(sample=1))
+        assert (recorded.sent, recorded.replayed) == (2, 0)
+
+
+async def test_any_policy_has_each_of_its_attempts_recorded(tmp_path: Path) -> None:
+    """Two at once, say: the loser is cancelled, recorded and paid."""
+
+    class Both:
+        def __init__(self, inner: ChatModel) -> None:
+            self.inner, self.name = inner, inner.name
+
+        def over(self, attempt: ChatModel, brake: Brake) -> "Both":
+            return Both(attempt)
+
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+            calls = [asyncio.ensure_future(self.inner.complete(messages, sampling)) for _ in range(2)]
+            (first, *_), (loser, *_) = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+            loser.cancel()
+            await asyncio.gather(loser, return_exceptions=True)
+            return first.result()
+
+    turns, meter = iter((_answer, _never)), Meter()
+
+    async def script(messages: Sequence[Message], sampling: Sampling) -> str:
+        return await next(turns)(messages, sampling)
+
+    with CallLog.open(tmp_path / "calls.jsonl") as log:
+        recorded = Recorded(Both(Scripted(script)), log, "rollout", meter)
+        assert (await recorded.complete(ASK, Sampling())).text == "4"
+        assert [call.error.type if call.error else "answered" for call in log] == ["answered", "Cancelled"]
+    assert (recorded.sent, meter.calls, meter.in_flight) == (2, 2, 0)
+
+
+async def _answer(messages: Sequence[Message], sampling: Sampling) -> str:
+    return "4"
+
+
+async def test_a_policy_that_changes_the_request_is_a_bug_and_not_recorded(tmp_path: Path) -> None:
+    class Warmer(Retrying):
+        async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+            return await self.inner.complete(messages, Sampling(temperature=1))
+
+        def over(self, attempt: ChatModel, brake: Brake) -> "Warmer":
+            return Warmer(attempt)
+
+    with CallLog.open(tmp_path / "calls.jsonl") as log:
+        with pytest.raises(AssertionError, match="changed the request"):
+            await Recorded(Warmer(scripted("4")), log, "rollout").complete(ASK, Sampling())
+        assert len(log) == 0
 
 
 async def test_replay_only_answers_from_the_log_and_calls_nobody(tmp_path: Path) -> None:

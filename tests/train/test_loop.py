@@ -10,11 +10,13 @@ from gym.core.experience import Library, Use
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.core.reflection import Summary
 from gym.core.rollout import Group, Rollout
-from gym.errors import AccessDenied, BudgetReached, RateLimited
+from gym.errors import AccessDenied, RateLimited
+from gym.llm.guarded import Guarded
+from gym.llm.limiter import Limiter
 from gym.llm.scripted import Scripted
 from gym.train.grpo.loop import batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
-from gym.train.grpo.rollout_manager import RolloutManager, all_of, rollout_seed
+from gym.train.grpo.rollout_manager import RolloutManager, Shown, rollout_seed
 from gym.train.grpo.run_dir import safe_name
 from gym.train.grpo.solvers.single_turn import single_turn
 
@@ -22,9 +24,10 @@ PROBLEMS = tuple(Problem(id=f"p{n}", query=f"question {n}", ground_truth="yes") 
 
 
 def manager(model: Scripted, *, slots: int = 8, group_size: int = 5, timeout_s: float = 60.0) -> RolloutManager:
+    limiter = Limiter(slots)
     return RolloutManager(
-        model, single_turn, resolve_reward("exact"), slots=asyncio.Semaphore(slots), sampling=Sampling(temperature=0.7),
-        group_size=group_size, timeout_s=timeout_s,
+        Guarded(model, limiter, max_retries=0), single_turn, resolve_reward("exact"), width=lambda: limiter.limit,
+        sampling=Sampling(temperature=0.7), group_size=group_size, timeout_s=timeout_s,
     )  # fmt: skip
 
 
@@ -35,7 +38,7 @@ async def test_a_group_is_g_distinct_draws_of_one_prompt() -> None:
         seen.append(sampling)
         return "yes" if sampling.sample % 2 else "no"
 
-    group = await manager(Scripted(reply)).group(PROBLEMS[0], Library())
+    group = await manager(Scripted(reply)).group(PROBLEMS[0], Shown.of(Library()))
     assert len({(sampling.seed, sampling.sample) for sampling in seen}) == 5
     assert group.rewards == (0.0, 1.0, 0.0, 1.0, 0.0)
     assert {sampling.temperature for sampling in seen} == {0.7}
@@ -56,7 +59,7 @@ async def test_a_rollout_that_takes_too_long_is_failed_and_its_slot_comes_back()
             await asyncio.Event().wait()
         return "yes"
 
-    group = await manager(Scripted(hang_once), slots=1, timeout_s=0.05).group(PROBLEMS[0], Library())
+    group = await manager(Scripted(hang_once), slots=1, timeout_s=0.05).group(PROBLEMS[0], Shown.of(Library()))
     assert [rollout.outcome for rollout in group.rollouts] == ["failed", *["answered"] * 4]
     assert group.rollouts[0].failure == Failure(boundary="generate", type="Timeout", message="no answer within 0.05 s")
 
@@ -80,8 +83,10 @@ async def test_results_keep_the_order_of_the_problems_and_never_exceed_the_limit
 
 async def test_a_fatal_error_stops_the_run_and_a_passing_one_fails_its_rollout() -> None:
     with pytest.raises(AccessDenied):
-        await manager(Scripted(lambda messages, sampling: AccessDenied("no"))).group(PROBLEMS[0], Library())
-    group = await manager(Scripted(lambda messages, sampling: RateLimited("later"))).group(PROBLEMS[0], Library())
+        await manager(Scripted(lambda messages, sampling: AccessDenied("no"))).group(PROBLEMS[0], Shown.of(Library()))
+    group = await manager(Scripted(lambda messages, sampling: RateLimited("later"))).group(
+        PROBLEMS[0], Shown.of(Library())
+    )
     assert {rollout.outcome for rollout in group.rollouts} == {"failed"}
     assert group.rewards == ()
     assert not group.is_informative
@@ -89,25 +94,10 @@ async def test_a_fatal_error_stops_the_run_and_a_passing_one_fails_its_rollout()
 
 async def test_an_answer_cut_at_its_limit_is_no_answer_and_scores_zero() -> None:
     cut = Completion(text="<think> maybe yes", finish_reason="length")
-    group = await manager(Scripted(lambda messages, sampling: cut), group_size=1).group(PROBLEMS[0], Library())
+    group = await manager(Scripted(lambda messages, sampling: cut), group_size=1).group(
+        PROBLEMS[0], Shown.of(Library())
+    )
     assert (group.rollouts[0].outcome, group.rewards) == ("no answer", (0.0,))
-
-
-async def test_when_one_raises_the_others_still_finish_and_a_real_error_comes_before_a_stop() -> None:
-    finished: list[int] = []
-
-    async def work(number: int) -> int:
-        if number == 0:
-            raise BudgetReached("enough")
-        if number == 1:
-            raise AccessDenied("no")
-        await asyncio.sleep(0)
-        finished.append(number)
-        return number
-
-    with pytest.raises(AccessDenied):
-        await all_of(work(number) for number in range(5))
-    assert finished == [2, 3, 4]
 
 
 def test_a_seed_depends_on_its_place_alone() -> None:

@@ -1,6 +1,7 @@
 """`gym eval`: a model on a data set, without or with a library, with its interval."""
 
 import asyncio
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
-    "rollout_concurrency", "rollout_max_tokens", "task_timeout", "reward_timeout", "max_retries", "experience_lib_path",
+    "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
+    "outage_patience", "experience_lib_path",
     "budget_usd", "budget_tokens", "budget_calls", "output_dir", "experiment_name",
 )  # fmt: skip
 
@@ -65,6 +67,7 @@ def command(
 async def _measure(config: RunConfig, library: Library | None, compare: bool, display: Display) -> "Measured":
     from gym.evaluation.measure import measure  # numpy and the rest load only when there is work
 
+    gc.freeze()  # each full collection would walk through all that is loaded, and hold the loop for 20 ms
     brake = Brake()
     with two_step_interrupt(brake, display):
         return await measure(config, library, compare=compare, watch=display, brake=brake)

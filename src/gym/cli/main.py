@@ -15,6 +15,7 @@ COMMANDS = {
     "train": "Learn an experience library from labelled problems.",
     "eval": "Measure a model on a data set, without or with a library.",
     "grade": "Grade a file of answers.",
+    "data": "Say whether two problem sets share problems.",
     "library": "List, edit, trace and undo the experiences of a library.",
     "estimate": "Predict calls, tokens and dollars before spending them.",
     "doctor": "Say what is installed and which endpoint answers.",

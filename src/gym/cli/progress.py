@@ -18,6 +18,7 @@ from gym.cli.common import console
 from gym.llm.meter import Meter
 
 LINE_EVERY_S = 10.0
+DRAW_EVERY_S = 0.1
 
 
 class Display:
@@ -69,10 +70,12 @@ class Display:
     def advance(self, count: int = 1) -> None:
         """Move the bar; without a terminal, a line every ten seconds."""
         self._done += count
-        if self._task is not None:
+        now = time.monotonic()
+        if self.live and self._task is not None and now - self._spoke >= DRAW_EVERY_S:
+            self._spoke = now
             self._bar.update(self._task, completed=self._done, rate=self._rate(), cost=self._cost())
-        if not self.live and not self.quiet and time.monotonic() - self._spoke >= LINE_EVERY_S:
-            self._spoke = time.monotonic()
+        if not self.live and not self.quiet and now - self._spoke >= LINE_EVERY_S:
+            self._spoke = now
             console.print(f"  {self._name}: {self._done}/{self._total}  {self._rate()}  {self._cost()}  {self._left()}")
 
     def say(self, text: str) -> None:

@@ -116,10 +116,10 @@ def record_credit(
     return _chained(events, [draft], actor=actor, at=at, step=step) if changes.after else ()
 
 
-def replay(events: Iterable[Event], upto: int | None = None) -> Library:
-    """The library after the events up to and including seq `upto` (None: all; 0: the empty library)."""
-    entries: dict[str, Experience | None] = {}
-    next_id = 0
+def replay(events: Iterable[Event], upto: int | None = None, *, start: Library = Library()) -> Library:  # noqa: B008
+    """The library after the events up to and including seq `upto` (None: all; 0: `start`), which follow on `start`."""
+    entries: dict[str, Experience | None] = {entry.id: entry for entry in start}
+    next_id = start.next_id
     for event in events:
         if upto is not None and event.seq > upto:
             break

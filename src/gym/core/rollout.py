@@ -1,8 +1,10 @@
 """Rollouts of one problem and the group they form (arXiv:2510.08191 §3.1)."""
 
+from collections.abc import Mapping
 from statistics import fmean, pstdev
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
+from gym.core.chat import Usage
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.core.value import Value
 
@@ -82,3 +84,36 @@ class Group(Value):
             return tuple(0.0 for _ in self.rewards)
         mean, spread = fmean(self.rewards), pstdev(self.rewards)
         return tuple((reward - mean) / spread for reward in self.rewards)
+
+    @property
+    def tally(self) -> "Tally":
+        """The group's figures without its texts."""
+        outcomes = [rollout.outcome for rollout in self.rollouts]
+        return Tally(
+            problem_id=self.problem.id,
+            metadata=self.problem.metadata,
+            rewards=self.rewards,
+            no_answer=outcomes.count("no answer"),
+            failed=outcomes.count("failed"),
+            failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
+            tokens=sum((rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory), Usage()),
+        )
+
+
+class Tally(NamedTuple):
+    """What statistics need of one group: an evaluation of any length keeps these and lets the texts go."""
+
+    problem_id: str
+    metadata: Mapping[str, Any]
+    rewards: tuple[float, ...]
+    """Of the scored rollouts, in index order."""
+    no_answer: int
+    failed: int
+    failure: Failure | None
+    """The first."""
+    tokens: Usage
+
+    @property
+    def size(self) -> int:
+        """Rollouts, failed ones too."""
+        return len(self.rewards) + self.failed

@@ -1,13 +1,17 @@
-"""Texts as unit vectors: what retrieval and the near-duplicate check measure with (SPEC 6.1)."""
+"""Texts as unit vectors: what retrieval and the near-duplicate check measure with (SPEC 6.1).
+
+numpy takes longer to import than all else that a library needs; it loads when the first text is compared.
+"""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DIM = 384
-Vectors = NDArray[np.float32]
+Vectors: TypeAlias = "NDArray[np.float32]"
 
 _CACHED_TEXTS = 10_000
 
@@ -33,6 +37,8 @@ def similarity(embedder: Embedder) -> Callable[[str, Sequence[str]], Sequence[fl
     def cosines(text: str, others: Sequence[str]) -> Sequence[float]:
         if not others:
             return []
+        import numpy as np
+
         if len(known) > _CACHED_TEXTS:
             known.clear()
         missing = [one for one in dict.fromkeys([text, *others]) if one not in known]

@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import numpy as np
-
 from gym.embedding import DIM, Vectors
 
 _WORD = re.compile(r"[^\W_]+")
@@ -32,20 +30,21 @@ class HashingEmbedder:
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """One unit row a text, (n, 384) float32, in order; a text without a word gets the first axis."""
-        rows = [_row(text) for text in texts]
-        return np.stack(rows).astype(np.float32) if rows else np.zeros((0, DIM), dtype=np.float32)
+        import numpy as np
+
+        sums = np.array([_sums(text) for text in texts], dtype=np.float64).reshape(-1, DIM)
+        sums[~sums.any(axis=1), 0] = 1.0
+        rows: Vectors = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).astype(np.float32)
+        return rows
 
 
-def _row(text: str) -> Vectors:
-    row = np.zeros(DIM, dtype=np.float64)
+def _sums(text: str) -> list[float]:
+    sums = [0.0] * DIM
     for feature, weight in _weighted(_WORD.findall(text.casefold())).items():
         for probe in range(_PROBES):
             place = zlib.crc32(f"{probe}{feature}".encode("utf-8", "replace"))
-            row[(place >> 1) % DIM] += weight if place & 1 else -weight
-    length = float(np.linalg.norm(row))
-    if length == 0.0:
-        row[0] = length = 1.0
-    return (row / length).astype(np.float32)
+            sums[(place >> 1) % DIM] += weight if place & 1 else -weight
+    return sums
 
 
 def _weighted(words: Sequence[str]) -> dict[str, float]:

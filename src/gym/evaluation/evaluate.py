@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gym.core.experience import Library
 from gym.core.problem import Problem
-from gym.core.rollout import Group
+from gym.core.rollout import Tally
 from gym.evaluation.metrics import Score, score
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -16,7 +16,8 @@ EVALUATION_EPOCH = -1
 class Evaluation(NamedTuple):
     """One measurement."""
 
-    groups: tuple[Group, ...]
+    tallies: tuple[Tally, ...]
+    """One a problem, in the problems' order; the texts are gone."""
     score: Score
 
 
@@ -24,5 +25,5 @@ async def evaluate(
     rollouts: RolloutManager, problems: Sequence[Problem], library: Library, *, seed: int = 0
 ) -> Evaluation:
     """`rollouts.group_size` answers to each problem under `library`, scored, with a 95 % interval over problems."""
-    groups = tuple(await rollouts.run(problems, library, epoch=EVALUATION_EPOCH))
-    return Evaluation(groups, score(groups, seed=seed))
+    found = await rollouts.each(problems, library, epoch=EVALUATION_EPOCH, keep=lambda group: group.tally)
+    return Evaluation(tuple(found), score(found, seed=seed))

@@ -61,14 +61,14 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
                     "with library" if len(shown) else "no library", len(problems) * config.eval_k, session.meter
                 )
                 found.append(_scored(await evaluate(manager, problems, shown, seed=config.seed)))
-            gain = paired(found[0].groups, found[-1].groups, seed=config.seed) if compare else None
+            gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
             spent = session.meter.snapshot()["total"]
     return Measured(found[-1], found[0] if compare else None, gain, spent, tuple(notes), folder.root)
 
 
 def _scored(evaluation: Evaluation) -> Evaluation:
     if evaluation.score.mean is None:
-        first = next(rollout.failure for group in evaluation.groups for rollout in group.rollouts if rollout.failure)
+        first = next(tally.failure for tally in evaluation.tallies if tally.failure)
         raise RunFailed(
             f"all {evaluation.score.failed} answers failed, the first at {first.boundary!r} with {first.type}: {first.message}"
         )

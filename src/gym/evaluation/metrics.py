@@ -5,6 +5,7 @@ interval resamples problems (a cluster bootstrap: Cameron, Gelbach & Miller 2008
 of language models Miller 2024, arXiv:2411.00640). Rewards are values in [0, 1]; a failed rollout has none (SPEC 1.2).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from math import prod
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gym.core.chat import Usage
-from gym.core.rollout import Group
+from gym.core.rollout import Tally
 from gym.core.value import Value
 
 RESAMPLES = 4_000
@@ -91,32 +92,30 @@ class Paired(Value):
         return "gain" if self.interval.low > 0 else "loss"
 
 
-def score(groups: Sequence[Group], *, seed: int = 0, resamples: int = RESAMPLES) -> Score:
-    """The figures of one evaluation; the same groups and seed give the same interval."""
-    scored = [group for group in groups if group.rewards]
-    means = [fmean(group.rewards) for group in scored]
-    rollouts = list(chain.from_iterable(group.rollouts for group in groups))
-    outcomes = [rollout.outcome for rollout in rollouts]
-    attempted = [group for group in groups if group.rollouts]
+def score(tallies: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES) -> Score:
+    """The figures of one evaluation, one tally a problem; the same tallies and seed give the same interval."""
+    scored = [tally for tally in tallies if tally.rewards]
+    means = [fmean(tally.rewards) for tally in scored]
+    attempted = [tally for tally in tallies if tally.size]
     return Score(
         mean=fmean(means) if means else None,
         interval=_within_unit(interval(means, seed=seed, resamples=resamples)),
         n_problems=len(scored),
-        n_answers=len(rollouts) - outcomes.count("failed"),
-        failed=outcomes.count("failed"),
-        no_answer=outcomes.count("no answer"),
-        mean_failed_as_0=fmean(sum(g.rewards) / len(g.rollouts) for g in attempted) if attempted else None,
+        n_answers=sum(len(tally.rewards) for tally in tallies),
+        failed=sum(tally.failed for tally in tallies),
+        no_answer=sum(tally.no_answer for tally in tallies),
+        mean_failed_as_0=fmean(sum(tally.rewards) / tally.size for tally in attempted) if attempted else None,
         pass_at=pass_at(scored),
-        tokens=sum((r.trajectory.usage for r in rollouts if r.trajectory), Usage()),
+        tokens=sum((tally.tokens for tally in tallies), Usage()),
     )
 
 
-def paired(before: Sequence[Group], after: Sequence[Group], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
+def paired(before: Sequence[Tally], after: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
     """The difference on the problems (matched by id) that have a scored answer on both sides; order does not matter."""
     old, new = _means(before), _means(after)
     shared = sorted(old.keys() & new.keys())
     differences = [new[problem] - old[problem] for problem in shared]
-    everyone = {group.problem.id for group in chain(before, after)}
+    everyone = {tally.problem_id for tally in chain(before, after)}
     return Paired(
         difference=fmean(differences) if differences else None,
         interval=interval(differences, seed=seed, resamples=resamples),
@@ -128,11 +127,11 @@ def paired(before: Sequence[Group], after: Sequence[Group], *, seed: int = 0, re
     )
 
 
-def by(groups: Iterable[Group], key: str) -> dict[str, list[Group]]:
-    """Groups by their problem's `metadata[key]`, names sorted; a problem without it goes under "(none)"."""
-    table: dict[str, list[Group]] = {}
-    for group in groups:
-        table.setdefault(str(group.problem.metadata.get(key, "(none)")), []).append(group)
+def by(tallies: Iterable[Tally], key: str) -> dict[str, list[Tally]]:
+    """Tallies by their problem's `metadata[key]`, names sorted; a problem without it goes under "(none)"."""
+    table: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        table.setdefault(str(tally.metadata.get(key, "(none)")), []).append(tally)
     return dict(sorted(table.items()))
 
 
@@ -155,8 +154,10 @@ def interval(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPL
 
 def bootstrap_means(values: NDArray[np.float64], *, seed: int, resamples: int) -> NDArray[np.float64]:
     """Means of `resamples` samples drawn with replacement, (n,) -> (resamples,)."""
-    picks = np.random.default_rng(seed).integers(0, len(values), size=(resamples, len(values)))
-    return np.asarray(values[picks].mean(axis=1), dtype=np.float64)
+    random = np.random.default_rng(seed)
+    n = len(values)
+    blocks = [values[random.integers(0, n, size=(rows, n))].mean(axis=1) for rows in _blocks(resamples, n)]
+    return np.concatenate(blocks).astype(np.float64)
 
 
 def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> float:
@@ -170,16 +171,21 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = R
         return 1.0
     observed = abs(float(moved.sum())) - 1e-12
     exact = len(moved) <= EXACT_FLIPS
-    sums = (_all_signs(len(moved)) if exact else _random_signs(len(moved), seed, resamples)) @ moved
+    sums = _all_signs(len(moved)) @ moved if exact else _random_sums(moved, seed, resamples)
     hits = int((np.abs(sums) >= observed).sum())
     return hits / len(sums) if exact else (hits + 1) / (len(sums) + 1)
 
 
-def pass_at(groups: Sequence[Group]) -> dict[int, float]:
+def pass_at(tallies: Sequence[Tally]) -> dict[int, float]:
     """k -> mean over problems with n >= k scored answers of the unbiased pass@k, for every k up to the largest n."""
-    counts = [(len(group.rewards), sum(reward >= PASSED for reward in group.rewards)) for group in groups]
+    counts = Counter((len(tally.rewards), sum(reward >= PASSED for reward in tally.rewards)) for tally in tallies)
     largest = max((n for n, _ in counts), default=0)
-    return {k: fmean(pass_at_k(n, c, k) for n, c in counts if n >= k) for k in range(1, largest + 1)}
+    return {
+        k: fmean(
+            [pass_at_k(n, c, k) for n, c in counts if n >= k], [times for (n, _), times in counts.items() if n >= k]
+        )
+        for k in range(1, largest + 1)
+    }
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
@@ -200,8 +206,8 @@ def _within_unit(found: Interval | None) -> Interval | None:
     return None if found is None else Interval(max(found.low, 0.0), min(found.high, 1.0))
 
 
-def _means(groups: Sequence[Group]) -> dict[str, float]:
-    return {group.problem.id: fmean(group.rewards) for group in groups if group.rewards}
+def _means(tallies: Sequence[Tally]) -> dict[str, float]:
+    return {tally.problem_id: fmean(tally.rewards) for tally in tallies if tally.rewards}
 
 
 def _all_signs(n: int) -> NDArray[np.float64]:
@@ -209,5 +215,13 @@ def _all_signs(n: int) -> NDArray[np.float64]:
     return np.asarray(1.0 - 2.0 * bits, dtype=np.float64)
 
 
-def _random_signs(n: int, seed: int, resamples: int) -> NDArray[np.float64]:
-    return np.random.default_rng(seed).choice((-1.0, 1.0), size=(resamples, n))
+def _random_sums(moved: NDArray[np.float64], seed: int, resamples: int) -> NDArray[np.float64]:
+    """Sums under random signs, (n,) -> (resamples,)."""
+    random, n = np.random.default_rng(seed), len(moved)
+    return np.concatenate([random.choice((-1.0, 1.0), size=(rows, n)) @ moved for rows in _blocks(resamples, n)])
+
+
+def _blocks(resamples: int, n: int) -> list[int]:
+    """Rows of resampling at a time, so that a block of `n` columns stays within a million numbers."""
+    most = max(1, 1_000_000 // n)
+    return [min(most, resamples - done) for done in range(0, resamples, most)]

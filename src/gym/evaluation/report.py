@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gym.core.experience import Library
-from gym.core.rollout import Group
+from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.evaluation import page
 from gym.evaluation.estimate import Estimate
@@ -71,10 +71,10 @@ class Report(Value):
 
 
 def families(
-    before: Sequence[Group], after: Sequence[Group], key: str | None = None, *, seed: int = 0
+    before: Sequence[Tally], after: Sequence[Tally], key: str | None = None, *, seed: int = 0
 ) -> tuple[Family, ...]:
     """One row per value of `metadata[key]` (default: the first of `FAMILY_KEYS` there is); none when no problem has it."""
-    known = {name for group in (*before, *after) for name in group.problem.metadata}
+    known = {name for tally in (*before, *after) for name in tally.metadata}
     key = next((name for name in ((key,) if key else FAMILY_KEYS) if name in known), None)
     if key is None:
         return ()

@@ -1,141 +1,126 @@
 """calls.jsonl: the one record of paid work, append-only, a line a call (SPEC 4.5).
 
-A line is handed to the operating system before its completion is used, so a killed process loses nothing; a
-background thread brings it to the disk within 50 ms, against power loss. Memory holds a digest and an offset a call,
-completions stay in the file. Lines are pure ASCII: lone surrogates and every locale survive (FAULTS M7, S7).
+A line is handed to the operating system before its completion is used, so a killed process loses nothing; a background
+thread brings it to the disk in groups, against power loss. Memory holds 24 bytes a call, texts stay in the file, and
+opening reads only what meter and index need. Lines are ASCII: lone surrogates and every locale survive (FAULTS M7, S7).
 """
 
-import json
 import logging
 import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
-from pydantic import Field
-
-from gym.core.chat import Completion, Message, Sampling
-from gym.core.value import Value, digest
-from gym.errors import ConfigError, StorageError
+from gym.core.chat import Completion
+from gym.errors import ConfigError
+from gym.llm.asked import Asked
+from gym.llm.call_facts import Facts, read_facts
+from gym.llm.call_index import CallIndex
+from gym.llm.call_line import Call, CallError, holds, read_call, read_completion, write_line
+from gym.llm.group_commit import INTERVAL_S
+from gym.llm.line_file import LineFile
 
 log = logging.getLogger(__name__)
 
-SYNC_INTERVAL_S = 0.05
+
+class AnsweredAs(NamedTuple):
+    """What a requested model answered as, each name once, in order of first appearance; "" is none."""
+
+    returned: dict[str, None]
+    fingerprints: dict[str, None]
 
 
-class Request(Value):
-    """What was asked."""
+class Record(NamedTuple):
+    """A line and where it starts."""
 
-    messages: tuple[Message, ...]
-    sampling: Sampling
-
-
-class CallError(Value):
-    """Why there is no completion: the class of the error, its message, and the HTTP status where there was one."""
-
-    type: str
-    message: str
-    status: int | None = None
-
-
-class Call(Value):
-    """One line: a completion, or the error in its place."""
-
-    key: str = Field(pattern="^[0-9a-f]{64}$")
-    stage: str
-    model: str
-    request: Request
-    completion: Completion | None = None
-    error: CallError | None = None
-    at: str
-    """When it ended, ISO 8601 in UTC."""
-
-
-def call_key(model: str, messages: Sequence[Message], sampling: Sampling) -> str:
-    """The identity of a request, 64 hex digits: model, messages and all sampling, `sample` included (FAULTS P9)."""
-    return digest([model, [message.model_dump() for message in messages], sampling.model_dump()])
+    offset: int
+    line: bytes
 
 
 class CallLog:
     """An open calls.jsonl; use `CallLog.open`. One writer at a time, from one thread.
 
-    Invariant: `_offsets` holds, for each key with a completion, where its first line starts; `_end` is the file's size.
+    Invariant: `_index` holds, for each key with a completion, where its first line starts.
     """
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self.path = path
-        self._handle = handle
-        self._offsets: dict[bytes, int] = {}
-        self._end = 0
+    def __init__(self, file: LineFile) -> None:
+        self.path = file.path
+        self._file = file
+        self._index = CallIndex()
+        self._models: dict[str, AnsweredAs] = {}
         self._lines = 0
-        self._dirty = threading.Event()
-        self._closing = threading.Event()
-        self._syncer = threading.Thread(target=self._keep_synced, name="calls.jsonl", daemon=True)
 
     @classmethod
-    def open(cls, path: str | Path, on_call: Callable[[Call], None] | None = None) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        on_call: Callable[[Facts], None] | None = None,
+        *,
+        sync: Callable[[int], None] = os.fsync,
+        interval_s: float = INTERVAL_S,
+    ) -> Self:
         """The log at `path`, created when missing; `on_call` sees every call already in it, in order.
 
-        A torn last line is dropped with a warning. Raises `ConfigError` naming any other line that cannot be read, and
-        `StorageError` when the file cannot be opened.
+        `sync` brings a file handle to the disk. A torn last line is dropped with a warning. Raises `ConfigError` naming
+        any other line that is no call record, and `StorageError` when the file cannot be opened.
         """
-        path = Path(path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-        except OSError as error:
-            raise StorageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
-        opened = cls(path, handle)
+        opened = cls(LineFile.open(Path(path)))
         try:
             opened._load(on_call)
         except BaseException:
-            os.close(handle)
+            opened.close()
             raise
-        opened._syncer.start()
+        opened._file.keep_synced(sync, interval_s)
         return opened
 
     def __len__(self) -> int:
         return self._lines
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + sys.getsizeof(self._index)
+
     def __iter__(self) -> Iterator[Call]:
-        """Every call in the file, oldest first."""
+        """Every call in the file, oldest first, parsed in full: for audits. Raises `ConfigError` for a damaged line."""
         with self.path.open("rb") as file:
-            for line in file:
-                yield Call.model_validate(json.loads(line))
+            for number, line in enumerate(file, start=1):
+                if (call := read_call(line)) is None:
+                    raise self._not_a_call(number)
+                yield call
+
+    @property
+    def models(self) -> Mapping[str, AnsweredAs]:
+        """Per requested model, in order of first appearance, as what it answered."""
+        return self._models
+
+    def __contains__(self, key: str) -> bool:
+        """Whether a completion is recorded for a key. Raises `ConfigError` when the record is damaged."""
+        return self._recorded(key) is not None
 
     def find(self, key: str) -> Completion | None:
-        """The first completion recorded for a key; None when there is none. Errors are never served."""
-        offset = self._offsets.get(bytes.fromhex(key))
-        if offset is None:
-            return None
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            return Call.model_validate(json.loads(file.readline())).completion
+        """The first completion recorded for a key; None when there is none. Errors are never served.
 
-    def append(self, call: Call) -> None:
-        """Record a call; a process killed after this keeps it. Raises `StorageError`, leaving the file whole."""
-        line = json.dumps(call.model_dump(), separators=(",", ":")).encode("ascii") + b"\n"
+        Raises `ConfigError` when the record is damaged.
+        """
+        if (record := self._recorded(key)) is None:
+            return None
         try:
-            _write_all(self._handle, line)
-        except OSError as error:
-            os.ftruncate(self._handle, self._end)
-            raise StorageError(
-                f"{str(self.path)!r} cannot be written ({error.strerror}); what was recorded before stays: "
-                "free some space and run the same command to go on"
-            ) from error
-        self._index(call, len(line))
-        self._dirty.set()
+            return read_completion(record.line)
+        except ValueError as error:
+            raise self._not_a_call(self._file.number_at(record.offset)) from error
+
+    def append(self, asked: Asked, outcome: Completion | CallError, *, stage: str, at: str) -> None:
+        """Record a call; a process killed after this keeps it. Raises `StorageError`, leaving the file whole."""
+        start = self._file.size
+        self._file.append(write_line(asked, outcome, stage=stage, at=at))
+        self._lines += 1
+        if isinstance(outcome, Completion):
+            names = outcome.model, outcome.system_fingerprint or ""
+            self._answered(bytes.fromhex(asked.key), start, asked.model, *names)
 
     def close(self) -> None:
         """Bring everything to the disk and close the file; a second call does nothing."""
-        if self._closing.is_set():
-            return
-        self._closing.set()
-        self._dirty.set()
-        self._syncer.join()
-        self._sync()
-        os.close(self._handle)
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -143,52 +128,42 @@ class CallLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _load(self, on_call: Callable[[Call], None] | None) -> None:
-        size = os.fstat(self._handle).st_size
-        with self.path.open("rb") as file:
+    def _load(self, on_call: Callable[[Facts], None] | None) -> None:
+        end, line = self._file.size_on_disk, b"\n"
+        with self.path.open("rb", buffering=1024 * 1024) as file:
             for number, line in enumerate(file, start=1):
-                call = _read(line)
-                if call is None and self._end + len(line) < size:
-                    raise ConfigError(f"{self.path}:{number}: not a call record; restore the file or delete this line")
-                if call is None:
-                    log.warning("%s:%d: dropped a torn last line; its call is made again", self.path, number)
-                    os.ftruncate(self._handle, self._end)
-                    break
+                if (facts := read_facts(line)) is None:
+                    self._drop_torn(number, is_last=self._file.size + len(line) == end)
+                    return
                 if on_call is not None:
-                    on_call(call)
-                self._index(call, len(line))
-                if not line.endswith(b"\n"):  # whole but for its end
-                    _write_all(self._handle, b"\n")
-                    self._end += 1
+                    on_call(facts)
+                if not facts.spent.failed:
+                    self._answered(facts.key, self._file.size, facts.model, facts.returned, facts.fingerprint)
+                self._file.size += len(line)
+                self._lines += 1
+        if not line.endswith(b"\n"):  # the last is whole but for its end
+            self._file.append(b"\n")
 
-    def _index(self, call: Call, length: int) -> None:
-        if call.completion is not None:
-            self._offsets.setdefault(bytes.fromhex(call.key), self._end)
-        self._end += length
-        self._lines += 1
+    def _drop_torn(self, number: int, *, is_last: bool) -> None:
+        if not is_last:
+            raise self._not_a_call(number)
+        log.warning("%s:%d: dropped a torn last line; its call is made again", self.path, number)
+        self._file.cut()
 
-    def _keep_synced(self) -> None:
-        while not self._closing.is_set():
-            self._dirty.wait()
-            self._dirty.clear()
-            self._sync()
-            self._closing.wait(SYNC_INTERVAL_S)
+    def _answered(self, key: bytes, offset: int, model: str, returned: str, fingerprint: str) -> None:
+        self._index.add(key, offset)
+        if (names := self._models.get(model)) is None:
+            names = self._models[model] = AnsweredAs({}, {})
+        names.returned[returned] = names.fingerprints[fingerprint] = None
 
-    def _sync(self) -> None:
+    def _recorded(self, key: str) -> Record | None:
+        if (offset := self._index.find(bytes.fromhex(key))) is None:
+            return None
+        line = self._file.line_at(offset)
         try:
-            os.fsync(self._handle)
-        except OSError as error:
-            log.error("%s: could not be brought to the disk: %s", self.path, error.strerror)
+            return Record(offset, line) if holds(line, key) else None
+        except ValueError as error:
+            raise self._not_a_call(self._file.number_at(offset)) from error
 
-
-def _read(line: bytes) -> Call | None:
-    """The call on a line, or None when it holds none. (`ValidationError` is a `ValueError`.)"""
-    try:
-        return Call.model_validate(json.loads(line))
-    except ValueError:
-        return None
-
-
-def _write_all(handle: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(handle, data) :]
+    def _not_a_call(self, number: int) -> ConfigError:
+        return ConfigError(f"{self.path}:{number}: not a call record; restore the file or delete this line")

@@ -24,6 +24,7 @@ from gym.llm.preflight import preflight
 from gym.llm.providers import Provider
 from gym.llm.retry import Retry
 from gym.llm.scripted import Scripted
+from gym.llm.window import MOST, START
 from gym.plugins import import_attribute, names, resolve
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ __all__ = ["Endpoint", "Observer", "Opener", "Target", "open_model", "open_trans
 SCRIPTED = "scripted:"
 SCRIPTED_AT_ONCE = 64
 """Calls in flight to a script, when nothing else is said: it has no throughput to find out."""
+RESERVED_FILES = 128
 LOCAL_PATIENCE_S = 30.0
 """For a server of ours: when it died, it does not come back."""
 PROTOCOL_NAMES = frozenset({"chat.completions"})
@@ -157,7 +159,16 @@ def _limiter(endpoint: Endpoint, transport: ChatModel, pace: Pace, say: Callable
             say=say,
         )
     where = getattr(transport, "url", transport.name)
-    return Limiter(endpoint.concurrency, where=where, patience_s=patience_s, pace=pace, say=say)
+    return Limiter(endpoint.concurrency, most=_connections(), where=where, patience_s=patience_s, pace=pace, say=say)
+
+
+def _connections() -> int:
+    """How many calls may be in flight without running out of open files, some left for everything else."""
+    try:
+        import resource  # not on Windows
+    except ImportError:
+        return MOST
+    return max(START, min(MOST, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES))
 
 
 def target(endpoint: Endpoint, environ: Mapping[str, str]) -> Target:

@@ -7,8 +7,9 @@ from gym.core.chat import ChatModel, Completion, Message, Sampling
 from gym.llm.brake import Brake
 from gym.llm.hedged import Hedged
 from gym.llm.limiter import Limiter
-from gym.llm.meter import DEFAULT_MAX_TOKENS, estimate_prompt
+from gym.llm.meter import DEFAULT_MAX_TOKENS
 from gym.llm.retry import Retry, Retrying
+from gym.llm.spent import estimate_prompt
 
 
 class Guarded:

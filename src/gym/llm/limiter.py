@@ -1,9 +1,8 @@
 """The one limit on calls to an endpoint: how many at once, how fast, and whether at all.
 
 Calls wait in one queue, first come, first served, retries before new calls; policy, reflector and judge share it when they
-are one endpoint. The head of the queue goes when there is room (`window`), the server's rate limits have credit for it (`pacing`), no
-Retry-After is running and the endpoint is not down (`breaker`). A call holds its slot only while it is being answered: not
-in a retry's backoff, not while a tool or a grader runs.
+are one endpoint. What is known of the endpoint (`health`) says when the head of the queue may go. A call holds its slot
+only while it is being answered: not in a retry's backoff, not while a tool or a grader runs.
 """
 
 import asyncio
@@ -11,32 +10,24 @@ import math
 import random as randomness
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from gym.errors import ConnectionFailed, EndpointDown, ProviderError, RateLimited, ServerFailed, TimedOut
+from gym.errors import ProviderError
 from gym.llm import stopwatch
 from gym.llm.brake import Brake
-from gym.llm.breaker import Breaker, GaveUp, Paused
-from gym.llm.pacing import Cost, Gate, Pace, Ticket, sending
-from gym.llm.window import Window
-
-LONG_PAUSE_S = 5.0
-"""From here on a Retry-After is worth a line to the user."""
-LONGEST_PAUSE_S = 600.0
-"""A server that asks for more is not waited for, when nothing else was said."""
-OVERLOADED = frozenset({503, 529})
-REMEMBERED = 101
-"""Latencies that the median is taken of."""
+from gym.llm.health import Health, Sent
+from gym.llm.pacing import Cost, Pace, sending
+from gym.llm.window import MOST
 
 
 class Limiter:
     """Slots for calls to one endpoint, on one event loop at a time. Every call is O(1).
 
-    `limit`: calls in flight, None for as many as pay. `patience_s`: how long an endpoint that answers nobody is waited
-    for before `EndpointDown` stops the run; 0 lets each call fail by itself. `say` is told of pauses. `where`: the
-    endpoint's name in those lines.
+    `limit`: calls in flight; None for as many as make it faster, up to `most`. `patience_s`: how long an endpoint that
+    answers nobody is waited for before `EndpointDown` stops the run; 0 lets each call fail by itself. `say` is told of
+    pauses, with the endpoint's name `where`.
 
     Invariant: a slot is counted in `in_flight` from the moment it is given, by whoever gives it, until it is given back;
     a waiter that ends without its slot was never counted or gives it back at once.
@@ -46,6 +37,7 @@ class Limiter:
         self,
         limit: int | None = None,
         *,
+        most: int = MOST,
         where: str = "the endpoint",
         patience_s: float = 0.0,
         pace: Pace | None = None,
@@ -53,36 +45,44 @@ class Limiter:
         clock: Callable[[], float] = time.monotonic,
         random: Callable[[], float] = randomness.random,
     ) -> None:
-        self.where = where
-        self.patience_s = patience_s or LONGEST_PAUSE_S
-        """The longest pause that is waited for when a server asks for one."""
         self.in_flight = 0
         """Calls that hold a slot."""
         self.waiting = 0
         """Calls that want one."""
-        self.served = 0
-        """Calls that were answered."""
-        self.latencies_s: deque[float] = deque(maxlen=REMEMBERED)
-        """Of the last answered calls."""
-        self._window, self._gate, self._breaker = Window(limit), Gate(random), Breaker(patience_s)
-        self._pace = pace or Pace(clock)
-        self._say, self._clock = say, clock
-        self._waits_out = patience_s > 0
+        self._health = Health(limit, most=most, where=where, patience_s=patience_s, pace=pace, say=say, random=random)
+        self._clock = clock
         self._new: deque[_Waiter] = deque()
         self._returning: deque[_Waiter] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._lost: EndpointDown | None = None
-        self._told = False
 
     @property
     def limit(self) -> int:
         """Calls that may be in flight now."""
-        return self._window.limit
+        return self._health.limit
+
+    @property
+    def served(self) -> int:
+        """Calls that were answered so far."""
+        return self._health.served
 
     @property
     def down(self) -> bool:
         """Whether the endpoint answers nobody at the moment."""
-        return self._breaker.open
+        return self._health.down
+
+    @property
+    def latencies_s(self) -> Sequence[float]:
+        """Of the last answered calls."""
+        return self._health.latencies_s
+
+    @property
+    def patience_s(self) -> float:
+        """The longest pause that is waited for when a server asks for one."""
+        return self._health.patience_s
+
+    def pauses_for(self, error: ProviderError) -> bool:
+        """Whether the next slot waits as long as the server asked in this error, so that the caller need not."""
+        return self._health.pauses_for(error)
 
     def slot(self, tokens: int = 0, brake: Brake | None = None, *, first: bool = True) -> "Slot":
         """`async with limiter.slot(…):` around one attempt; its end, its error included, is what the limiter learns from.
@@ -92,24 +92,33 @@ class Limiter:
         """
         return Slot(self, Cost(1, tokens), brake or Brake(), first)
 
-    def pauses_for(self, error: ProviderError) -> bool:
-        """Whether the next slot waits as long as the server asked in this error, so that the caller need not."""
-        return error.retry_after_s is not None and (isinstance(error, RateLimited) or error.status in OVERLOADED)
-
-    async def _enter(self, slot: "Slot") -> None:
+    async def enter(self, slot: "Slot") -> Sent:
+        """The slot's turn has come."""
         slot.brake.check()
         self._check(slot.brake)
         now = self._clock()
         if not self.waiting and self._ready_at(slot.cost, now) <= now:
-            self._give(slot)
-            return
+            return self._give(slot)
         if (watch := stopwatch.running()) is None:
-            await self._wait(slot)
-        else:
-            with watch.waiting():
-                await self._wait(slot)
+            return await self._wait(slot)
+        with watch.waiting():
+            return await self._wait(slot)
 
-    async def _wait(self, slot: "Slot") -> None:
+    def leave(self, sent: Sent, error: BaseException | None) -> None:
+        """The call of a slot ended: learn from it, then let the next one go."""
+        now = self._clock()
+        if error is None:
+            self._health.answered(sent, now, self.in_flight)
+        self.in_flight -= 1
+        if isinstance(error, ProviderError):
+            self._health.failed(sent, error, now, self.in_flight)
+        elif error is not None:
+            self._health.dropped(sent, now)
+        if self._health.lost is not None:
+            self._send_away()
+        self._admit()
+
+    async def _wait(self, slot: "Slot") -> Sent:
         waiter = _Waiter(slot)
         queue = self._new if slot.first else self._returning
         queue.append(waiter)
@@ -119,139 +128,61 @@ class Limiter:
         try:
             with slot.brake.wakes(waiter.woken):
                 await waiter.woken
-            if not waiter.given:
+            if waiter.sent is None:
                 self._check(slot.brake)
                 slot.brake.check()
-        except BaseException:
-            if waiter.given:
-                self._take_back(slot, None)
+        except BaseException as error:
+            if waiter.sent is not None:
+                self.leave(waiter.sent, error)
             raise
         finally:
-            if not waiter.given:
+            if waiter.sent is None:
                 waiter.gone = True
                 self.waiting -= 1
                 self._admit()
+        assert waiter.sent is not None
+        return waiter.sent
 
     def _admit(self) -> None:
         """Give slots to the head of the queue for as long as it may go; else look again when the time comes."""
         now = self._clock()
-        self._stop_timer()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         while queue := self._returning or self._new:
             head = queue[0]
-            if head.gone:
-                queue.popleft()
-                continue
-            ready_at = self._ready_at(head.slot.cost, now)
-            if ready_at > now:
-                self._look_again(ready_at - now)
-                return
+            if not head.gone and not head.woken.done():
+                ready_at = self._ready_at(head.slot.cost, now)
+                if ready_at > now:
+                    self._look_again(ready_at - now)
+                    return
+                self.waiting -= 1
+                head.sent = self._give(head.slot)
+                head.woken.set_result(None)
             queue.popleft()
-            self._wake(head)
-
-    def _wake(self, waiter: "_Waiter") -> None:
-        if waiter.woken.done():  # cancelled, or woken by the brake: it will say so itself
-            return
-        self.waiting -= 1
-        waiter.given = True
-        self._give(waiter.slot)
-        waiter.woken.set_result(None)
 
     def _ready_at(self, cost: Cost, now: float) -> float:
-        """When a call of this cost may go, as far as the clock knows; infinite where it takes another call to end."""
-        if self.in_flight >= self._window.limit:
-            return math.inf
-        return max(self._breaker.opens_at, self._gate.opens_at, self._pace.ready_at(cost, now))
+        """When a call of this cost may go; infinite where it takes another call to end."""
+        return self._health.ready_at(cost, now) if self.in_flight < self._health.limit else math.inf
 
-    def _give(self, slot: "Slot") -> None:
-        slot.sent_at = self._clock()
-        slot.probe = self._breaker.sent()
+    def _give(self, slot: "Slot") -> Sent:
         self.in_flight += 1
-        slot.ticket = self._pace.spend(slot.cost, slot.sent_at)
-        self._gate.passed(slot.sent_at, self.waiting)
-
-    def _take_back(self, slot: "Slot", error: BaseException | None, *, answered: bool = False) -> None:
-        """The call of a slot ended: learn from it, then let the next one go."""
-        now = self._clock()
-        if answered:
-            self._answered(slot, now)
-        self.in_flight -= 1
-        if isinstance(error, ProviderError):
-            self._failed(slot, error, now)
-        elif error is not None or not answered:
-            self._follow(self._breaker.unprobed(now) if slot.probe else None)
-        self._admit()
-
-    def _answered(self, slot: "Slot", now: float) -> None:
-        self.served += 1
-        self.latencies_s.append(now - slot.sent_at)
-        self._window.answered(now, sent_at=slot.sent_at, in_flight=self.in_flight)
-        self._alive()
-
-    def _failed(self, slot: "Slot", error: ProviderError, now: float) -> None:
-        if isinstance(error, RateLimited):
-            self._alive()
-            self._refused(slot, error, now)
-        elif isinstance(error, ConnectionFailed | ServerFailed):
-            if not self.down and (isinstance(error, TimedOut) or error.status in OVERLOADED):
-                self._window.troubled(now, sent_at=slot.sent_at)
-            self._follow(self._breaker.failed(error, now, first=slot.first, probe=slot.probe))
-        else:
-            self._alive()  # it refuses this one request, so it is there
-        if self.pauses_for(error):
-            self._pause(error, now)
-
-    def _refused(self, slot: "Slot", error: RateLimited, now: float) -> None:
-        self._window.refused(now, sent_at=slot.sent_at, in_flight=self.in_flight)
-        if error.retry_after_s is None and self._waits_out:
-            self._gate.refused(now, sent_at=slot.sent_at, served=self.served)
-            if (after_s := self._gate.stalled_s(now)) >= self.patience_s:
-                self._lose(f"{self.where} has refused every call for {after_s:,.0f} s", error)
-        if not self._told:
-            self._told = True
-            self._say(f"{self.where} refuses calls (429): fewer at once, now {self.limit}; refused ones are repeated")
-
-    def _pause(self, error: ProviderError, now: float) -> None:
-        asked = error.retry_after_s or 0.0
-        if asked > self.patience_s:
-            if self._waits_out:
-                self._lose(f"{self.where} asks to wait {asked:,.0f} s", error)
-        elif self._gate.close(now, asked) and asked >= LONG_PAUSE_S:
-            self._say(f"{self.where} asks to wait {asked:.0f} s (status {error.status}): paused until then")
-
-    def _alive(self) -> None:
-        if self._breaker.answered():
-            self._say(f"{self.where} answers again")
-
-    def _follow(self, change: Paused | GaveUp | None) -> None:
-        match change:
-            case Paused(error, wait_s):
-                self._say(f"{self.where} is not answering ({error}): paused, trying again in {wait_s:.0f} s")
-            case GaveUp(error, after_s):
-                self._lose(f"{self.where} has not answered for {after_s:,.0f} s", error)
-
-    def _lose(self, story: str, error: ProviderError) -> None:
-        """Nobody waits any longer: all who do, and all who come, are told why."""
-        self._lost = EndpointDown(
-            f"{story} ({error}): stopped. Everything paid for is saved, and the same command continues",
-            status=error.status,
-        )
-        for waiter in (*self._returning, *self._new):
-            if not waiter.woken.done():
-                waiter.woken.set_result(None)
-
-    def _check(self, brake: Brake) -> None:
-        if self._lost is not None:
-            brake.pull(self._lost)
-            raise self._lost.with_traceback(None)
+        return self._health.sent(slot.cost, self._clock(), first=slot.first, waiting=self.waiting)
 
     def _look_again(self, after_s: float) -> None:
         if after_s < math.inf:
             self._timer = asyncio.get_running_loop().call_later(after_s, self._admit)
 
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _send_away(self) -> None:
+        """Everybody who waits is woken without a slot."""
+        for waiter in (*self._returning, *self._new):
+            if not waiter.woken.done():
+                waiter.woken.set_result(None)
+
+    def _check(self, brake: Brake) -> None:
+        if (lost := self._health.lost) is not None:
+            brake.pull(lost)
+            raise lost.with_traceback(None)
 
 
 class Slot:
@@ -259,14 +190,12 @@ class Slot:
 
     def __init__(self, limiter: Limiter, cost: Cost, brake: Brake, first: bool) -> None:
         self.cost, self.brake, self.first = cost, brake, first
-        self.sent_at, self.probe = 0.0, False
-        self.ticket: Ticket | None = None
         self._limiter = limiter
         self._watch: stopwatch.Stopwatch | None = None
 
     async def __aenter__(self) -> "Slot":
-        await self._limiter._enter(self)
-        self._token = sending.set(self.ticket)
+        self._sent = await self._limiter.enter(self)
+        self._token = sending.set(self._sent.ticket)
         self._watch = stopwatch.running()
         if self._watch is not None:
             self._watch.call_began()
@@ -278,14 +207,14 @@ class Slot:
         if self._watch is not None:
             self._watch.call_ended()
         sending.reset(self._token)
-        self._limiter._take_back(self, error, answered=error is None)
+        self._limiter.leave(self._sent, error)
 
 
 @dataclass(eq=False)
 class _Waiter:
-    """A call in the queue. `given` means that it was woken with its slot."""
+    """A call in the queue; woken with its slot (`sent`), or without, to say why."""
 
     slot: Slot
     woken: "asyncio.Future[None]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    given: bool = False
+    sent: Sent | None = None
     gone: bool = False

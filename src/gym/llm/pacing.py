@@ -135,16 +135,14 @@ class Gate:
         self.opens_at = self._reopens + self._random() * spread_s / 10
         return True
 
-    def refused(self, now: float, *, sent_at: float, served: int) -> None:
-        """A call that was sent at `sent_at` was refused; `served` are all that ever were."""
-        if served > self._stall.served:
+    def refused(self, now: float, *, sent_at: float, served: int) -> float:
+        """A call sent at `sent_at` was refused, `served` are all that ever were: how long there were only refusals."""
+        stall = self._stall
+        if served > stall.served or now > stall.last + 2 * LONGEST_STALL_S:
             self._stall = _Stall(served, now, now, FIRST_STALL_S)
-        elif sent_at >= self._stall.last:
-            self.close(now, self._stall.wait_s)
-            self._stall = self._stall._replace(last=now, wait_s=min(2 * self._stall.wait_s, LONGEST_STALL_S))
-
-    def stalled_s(self, now: float) -> float:
-        """How long everybody has been refused."""
+        elif sent_at >= stall.last:
+            self.close(now, stall.wait_s)
+            self._stall = stall._replace(last=now, wait_s=min(2 * stall.wait_s, LONGEST_STALL_S))
         return now - self._stall.since
 
     def passed(self, now: float, waiting: int) -> None:

@@ -7,13 +7,23 @@ because we started it (`local:NAME`, a GGUF file) or is a function (`scripted`) 
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from gym.core.chat import Usage
 from gym.errors import ConfigError
 
 PRICES_DATE = "2025-12"
 MILLION = 1_000_000
+
+
+class Tokens(Protocol):
+    """What a price is asked for: a `gym.core.chat.Usage`, or plain counts."""
+
+    @property
+    def prompt(self) -> int: ...
+    @property
+    def cached(self) -> int: ...
+    @property
+    def completion(self) -> int: ...
 
 
 class Price(NamedTuple):
@@ -23,9 +33,10 @@ class Price(NamedTuple):
     cached: float
     completion: float
 
-    def usd(self, usage: Usage) -> float:
+    def usd(self, usage: Tokens) -> float:
         """Dollars for `usage`: cached tokens are part of the prompt, reasoning part of the completion (FAULTS S3).
 
+        >>> from gym.core.chat import Usage
         >>> Price(1.0, 0.1, 2.0).usd(Usage(prompt=1000, cached=900, completion=500, reasoning=400)) * 1_000_000
         1190.0
         """

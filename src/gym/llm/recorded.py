@@ -8,15 +8,32 @@ max_tokens or `sample`, so it is a new call, and a truncated reply is never serv
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Protocol, runtime_checkable
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
 from gym.errors import BudgetReached, ProviderError, RequestRejected
+from gym.llm.asked import Asked
 from gym.llm.brake import Brake
-from gym.llm.call_log import Call, CallError, CallLog, Request, call_key
+from gym.llm.call_facts import Facts
+from gym.llm.call_line import CallError
+from gym.llm.call_log import CallLog
 from gym.llm.meter import Meter
-from gym.llm.retry import Retrying
 
-__all__ = ["Call", "CallError", "CallLog", "Recorded", "ReplayOnly", "Request", "call_key", "recover"]
+__all__ = ["CallLog", "Policy", "Recorded", "ReplayOnly", "recover"]
+
+
+@runtime_checkable
+class Policy(ChatModel, Protocol):
+    """What decides when a call is sent, and sent again: `gym.llm.retry.Retrying`, say."""
+
+    @property
+    def inner(self) -> ChatModel:
+        """The model that a single attempt goes to."""
+        ...
+
+    def over(self, attempt: ChatModel, brake: Brake) -> ChatModel:
+        """The same policy over `attempt`, which is asked exactly what the policy is; its waits end with the brake."""
+        ...
 
 
 def _now() -> str:
@@ -26,7 +43,7 @@ def _now() -> str:
 class Recorded:
     """A `ChatModel` over `inner` for one `stage`, sharing log, meter and brake with the other stages of a run.
 
-    When `inner` retries, each of its attempts is reserved, recorded and paid on its own (FAULTS P5). Raises what
+    When `inner` is a `Policy`, each of its attempts is reserved, recorded and paid on its own (FAULTS P5). Raises what
     `inner` raises, and `gym.errors.Stopped` when the brake is pulled or a budget is reached, which pulls it.
     """
 
@@ -45,10 +62,9 @@ class Recorded:
         """Requests answered from the log."""
         self._log, self._stage = log, stage
         self._meter = meter or Meter()
-        brake = brake or Brake()
-        attempt = inner.inner if isinstance(inner, Retrying) else inner
-        self._paid = _Paid(attempt, log, stage, self._meter, brake, now)
-        self._ask: ChatModel = inner.over(self._paid, brake) if isinstance(inner, Retrying) else self._paid
+        self._brake = brake or Brake()
+        self._policy = inner if isinstance(inner, Policy) else None
+        self._paid = _Paid(self._policy.inner if self._policy else inner, log, stage, self._meter, self._brake, now)
 
     @property
     def name(self) -> str:
@@ -62,11 +78,19 @@ class Recorded:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """The recorded completion of exactly this request, else a new one."""
-        if (known := self._log.find(call_key(self.name, messages, sampling))) is not None:
+        messages = tuple(messages)
+        asked = Asked.of(self.name, messages, sampling)
+        if (known := self._log.find(asked.key)) is not None:
             self.replayed += 1
             self._meter.count_replay(self._stage, self.name)
             return known
-        return await self._ask.complete(messages, sampling)
+        attempt = _Attempt(self._paid, asked, messages, sampling)
+        model = self._policy.over(attempt, self._brake) if self._policy else attempt
+        return await model.complete(messages, sampling)
+
+    def knows(self, messages: Sequence[Message], sampling: Sampling) -> bool:
+        """Whether exactly this request is answered in the log."""
+        return Asked.of(self.name, messages, sampling).key in self._log
 
 
 class ReplayOnly:
@@ -78,26 +102,19 @@ class ReplayOnly:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """The recorded completion; `RequestRejected` when the log has none."""
-        key = call_key(self.name, messages, sampling)
+        key = Asked.of(self.name, messages, sampling).key
         if (known := self._log.find(key)) is None:
             raise RequestRejected(f"{str(self._log.path)!r} has no completion for request {key[:12]} to {self.name!r}")
         return known
 
 
-def recover(meter: Meter) -> Callable[[Call], None]:
+def recover(meter: Meter) -> Callable[[Facts], None]:
     """For `CallLog.open(path, on_call=recover(meter))`: the meter goes on where the run stopped."""
-
-    def count(call: Call) -> None:
-        if call.completion is not None:
-            meter.count(call.stage, call.model, call.request.messages, call.completion)
-        elif call.error is not None:
-            meter.count_failure(call.stage, call.model, call.request.messages, call.error.type)
-
-    return count
+    return lambda call: meter.count(call.stage, call.model, call.spent)
 
 
 class _Paid:
-    """One attempt: brake, reservation, call, record, settlement."""
+    """What the attempts of a stage have in common: brake, reservation, call, record, settlement."""
 
     def __init__(
         self, inner: ChatModel, log: CallLog, stage: str, meter: Meter, brake: Brake, now: Callable[[], str]
@@ -105,14 +122,10 @@ class _Paid:
         self.sent = 0
         self._inner, self._log, self._stage, self._meter, self._brake, self._now = inner, log, stage, meter, brake, now
 
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+    async def complete(self, asked: Asked, messages: Sequence[Message], sampling: Sampling) -> Completion:
         self._brake.check()
         try:
-            reserved = await self._meter.reserve(self._stage, self.name, messages, sampling, self._brake.check)
+            reserved = await self._meter.reserve(self._stage, asked.model, messages, sampling, self._brake.check)
         except BudgetReached as stop:
             self._brake.pull(stop)
             raise
@@ -120,16 +133,16 @@ class _Paid:
         try:
             self.sent += 1
             completion = await self._inner.complete(messages, sampling)
-            self._record(messages, sampling, completion=completion)
+            self._record(asked, completion)
         except ProviderError as error:
             failed = type(error).__name__
-            self._record(messages, sampling, error=CallError(type=failed, message=str(error), status=error.status))
+            self._record(asked, CallError(type=failed, message=str(error), status=error.status))
             if error.fatal:
                 self._brake.pull(error)
             raise
         except asyncio.CancelledError:
             failed = "Cancelled"
-            self._record(messages, sampling, error=CallError(type=failed, message="cancelled after it was sent"))
+            self._record(asked, CallError(type=failed, message="cancelled after it was sent"))
             raise
         else:
             failed = ""
@@ -139,21 +152,20 @@ class _Paid:
             if failed:
                 self._meter.fail(reserved, messages, failed)
 
-    def _record(
-        self,
-        messages: Sequence[Message],
-        sampling: Sampling,
-        completion: Completion | None = None,
-        error: CallError | None = None,
-    ) -> None:
-        self._log.append(
-            Call(
-                key=call_key(self.name, messages, sampling),
-                stage=self._stage,
-                model=self.name,
-                request=Request(messages=tuple(messages), sampling=sampling),
-                completion=completion,
-                error=error,
-                at=self._now(),
-            )
-        )
+    def _record(self, asked: Asked, outcome: Completion | CallError) -> None:
+        self._log.append(asked, outcome, stage=self._stage, at=self._now())
+
+
+class _Attempt:
+    """A model for one request: each time it is asked, a paid call."""
+
+    def __init__(self, paid: _Paid, asked: Asked, messages: Sequence[Message], sampling: Sampling) -> None:
+        self._paid, self._asked, self._messages, self._sampling = paid, asked, messages, sampling
+
+    @property
+    def name(self) -> str:
+        return self._asked.model
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        assert messages is self._messages and sampling is self._sampling, "a policy changed the request"  # noqa: PT018
+        return await self._paid.complete(self._asked, messages, sampling)

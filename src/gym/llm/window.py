@@ -15,13 +15,14 @@ START, MOST = 16, 1024
 SHRINK = 0.7
 RECOVER, CAREFULLY, NEAR = 1.1, 1.02, 0.9
 """Growth, for every round, of a limit that had to shrink; carefully near where the server refused."""
-MORE, LESS = 1.25, 0.8
+MORE, LESS, CAUTIOUS = 1.25, 0.8, 1.1
+"""Steps of a trial up, down, and up to where the server may refuse again."""
 MARGIN = 0.5
 """Share of a change in the limit that must be seen in the throughput to be believed."""
 FEWEST = 32
 """Answers of the shortest round; between two steady limits it takes three times as many."""
 STEADY_ROUNDS = 6
-"""Rounds from one trial to the next."""
+"""Rounds from one trial to the next; fewer where the limit is low and a round therefore long."""
 FIRST_LATENCY_S = 1.0
 """Of a round trip, until there was one."""
 TROUBLED = 0.2
@@ -92,8 +93,7 @@ class Window:
     def refused(self, now: float, *, sent_at: float, in_flight: int) -> None:
         """The server has too much to do (429); `in_flight` counts this call no more."""
         if sent_at <= self._shrunk_at <= now < self._shrunk_at + self._latency_s:
-            self._refused_at = min(self._limit, in_flight)  # of the calls sent together, this many were accepted
-            self._shrink(self._refused_at)
+            self._shrink(min(self._limit, in_flight))  # of the calls sent together, this many were accepted
         else:
             self._shrink_once(now, sent_at)
 
@@ -105,8 +105,12 @@ class Window:
             self._shrink_once(now, sent_at)
 
     def _recover(self) -> None:
-        near = NEAR <= self._limit / max(1.0, self._refused_at) <= 1 / NEAR
-        self._set(self._limit * (CAREFULLY if near else RECOVER))
+        """Fast up to a little below where the server refused, carefully from there, fast again well above."""
+        low, high = NEAR * self._refused_at, self._refused_at / NEAR
+        if self._limit < low:
+            self._set(min(self._limit * RECOVER, low))
+        else:
+            self._set(self._limit * (CAREFULLY if self._limit <= high else RECOVER))
         self._base = self._limit
 
     def _shrink_once(self, now: float, sent_at: float) -> None:
@@ -118,7 +122,7 @@ class Window:
     def _shrink(self, limit: float) -> None:
         self._set(limit)
         self._base, self._base_rate = self._limit, None
-        self._more, self._rest, self._up = MORE, STEADY_ROUNDS, True
+        self._more, self._rest, self._up = CAUTIOUS, self._pause(), True
 
     def _measured(self, rate: float | None) -> None:
         if rate is None:
@@ -146,6 +150,8 @@ class Window:
         factor, grown = self._limit / self._base, rate / self._base_rate
         if grown >= 1 + MARGIN * (factor - 1):
             self._base, self._base_rate, self._rest = self._limit, rate, -1
+            if self._limit > self._refused_at / NEAR:
+                self._refused_at = 0.0
             if self._up and not self._refused_at:
                 self._more = min(2.0, 1.2 * self._more)
             self._try_another()
@@ -154,7 +160,7 @@ class Window:
         elif self._more > MORE:
             self._settle(self._base * max(1.0, grown))
         else:
-            self._rest, self._up = STEADY_ROUNDS if self._up else 0, not self._up
+            self._rest, self._up = self._pause() if self._up else 0, not self._up
             self._set(self._base)
 
     def _settle(self, limit: float) -> None:
@@ -162,6 +168,9 @@ class Window:
         self._set(limit)
         self._base, self._base_rate = self._limit, None
         self._more, self._rest, self._up = MORE, 0, False
+
+    def _pause(self) -> int:
+        return math.ceil(min(1.0, self.limit / (3 * FEWEST)) * STEADY_ROUNDS)
 
     def _set(self, limit: float) -> None:
         before, self._limit = self.limit, min(max(1.0, limit), float(self._most))

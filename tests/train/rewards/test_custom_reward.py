@@ -121,9 +121,9 @@ async def test_a_number_out_of_range_is_an_error_that_names_it(workers: Workers,
 
 
 async def test_silence_is_not_passed_to_it(workers: Workers) -> None:
-    (found,) = await scored(workers, "half", "")
-    assert isinstance(found, Verdict)
-    assert found.reward == 0.0
+    for found in await scored(workers, "half", "", "<think>42</think> "):
+        assert isinstance(found, Verdict)
+        assert found.reward == 0.0
 
 
 def test_it_is_unscorable_without_the_ground_truth_it_takes(workers: Workers) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
-from gym.train.grpo.rewards.equality import compare
+from gym.train.grpo.rewards.answers import find_answer
+from gym.train.grpo.rewards.equality import compare, integers
 from gym.train.grpo.rewards.grading import Grade
 from gym.train.grpo.rewards.math import MathReward
 from gym.train.grpo.rewards.workers import Workers
@@ -105,6 +106,47 @@ def test_it_grades_in_threads(reward: MathReward) -> None:
 
 async def _scored(reward: MathReward, problem: Problem, output: str) -> list[Verdict | Failure]:
     return list(await reward(problem, [Trajectory(messages=(), output=output)]))
+
+
+class _NoWorkers(Workers):
+    """Workers that nobody may ask."""
+
+    async def call(self, function: Callable[..., object], *arguments: object) -> Failure:
+        raise AssertionError(f"{function} needs no worker here")
+
+
+@pytest.mark.parametrize(("gold", "result"), [("25", "correct"), ("025", "correct"), ("26", "wrong"), ("-25", "wrong")])
+async def test_integers_need_no_worker(gold: str, result: str) -> None:
+    assert (await grade(MathReward(_NoWorkers()), gold, r"so \boxed{25}")).result == result
+
+
+@given(st.from_regex(r"[+-]?[0-9]{1,18}", fullmatch=True), st.from_regex(r"[+-]?[0-9]{1,18}", fullmatch=True))
+def test_integers_are_decided_as_the_rules_would(one: str, other: str) -> None:
+    assert integers(one, other) == compare(one, other)
+    assert integers(one, one) == compare(one, one)
+
+
+async def test_a_long_reply_is_read_in_a_worker(reward: MathReward) -> None:
+    thoughts = "<think>" + "so it goes " * 50_000 + "</think>"
+    assert (await grade(reward, "25", thoughts + r"\boxed{25}")).result == "correct"
+    with pytest.raises(AssertionError, match="marked_answer"):
+        await grade(MathReward(_NoWorkers()), "25", thoughts + r"\boxed{25}")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<answer>3</answer> no: <answer>4</answer>", "4"),
+        ("<answer> I mean <answer>4</answer>", "4"),
+        ("<answer>4</answer> so </answer>", "4"),
+        ("<answer>" * 5_000 + "4</answer>", "4"),
+        ("<answer>" * 5_000 + "4", "<answer>" * 5_000 + "4"),
+    ],
+)
+def test_the_last_closed_tag_holds_the_answer(text: str, answer: str) -> None:
+    found = find_answer(text)
+    assert found is not None
+    assert found.text == answer
 
 
 async def test_truncated_is_told_from_no_answer(reward: MathReward) -> None:

@@ -1,6 +1,10 @@
 """Rewards that compare texts: exact, normalized, regex, numeric, json; and what all of them do with thoughts and silence."""
 
+import importlib
+import inspect
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +12,8 @@ from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
 from gym.errors import ConfigError
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.rewards.answers import final_text
+from gym.train.grpo.rewards.base import Score, TextReward
+from gym.train.grpo.rewards.json import last_value
 from gym.train.grpo.rewards.workers import Workers
 
 
@@ -154,3 +160,62 @@ def test_every_built_in_reward_resolves() -> None:
     names = ("exact", "normalized", "regex", "numeric", "json", "math", "judge", "majority_vote")
     rewards: list[Reward] = [resolve_reward(name) for name in names]
     assert all(callable(reward) for reward in rewards)
+
+
+def where(text: str, ground_truth: str) -> Verdict:
+    """A score that says in which process it was made."""
+    return Verdict(reward=1.0, feedback=str(os.getpid()))
+
+
+async def scored_in(reward: TextReward, output: str) -> int:
+    (found,) = await reward(problem("7"), [said(output)])
+    assert isinstance(found, Verdict)
+    return int(found.feedback)
+
+
+@pytest.fixture
+def where_in_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Score:
+    """The same function under a name that a worker can import."""
+    source = "import os\nfrom gym.core.problem import Verdict\n" + inspect.getsource(where)
+    (tmp_path / "whereabouts.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    score: Score = importlib.import_module("whereabouts").where
+    return score
+
+
+async def test_a_short_text_is_scored_here_and_one_of_five_megabytes_in_a_worker(where_in_a_module: Score) -> None:
+    with Workers(1) as pool:
+        reward = TextReward(where_in_a_module, workers=pool)
+        assert await scored_in(reward, "7") == os.getpid()
+        assert await scored_in(reward, "x" * 5_000_000) != os.getpid()
+
+
+async def test_a_score_that_may_hang_never_runs_here(where_in_a_module: Score) -> None:
+    with Workers(1) as pool:
+        assert await scored_in(TextReward(where_in_a_module, short=-1, workers=pool), "7") != os.getpid()
+
+
+async def test_a_group_is_scored_in_order_wherever_each_text_is_read(workers: Workers) -> None:
+    outputs = ["7", "x" * 20_000, "", "<think>7</think>", "8", " " * 20_000 + "7"]
+    found = await resolve_reward("exact", workers=workers)(problem("7"), [said(output) for output in outputs])
+    assert [item.reward if isinstance(item, Verdict) else None for item in found] == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["exact", "normalized", "numeric", "json", "regex", "majority_vote"])
+async def test_nothing_after_the_thoughts_is_no_answer_in_words(name: str, workers: Workers) -> None:
+    (found,) = await resolve_reward(name, workers=workers)(problem("7"), [said("<think>7</think> ")])
+    assert found == Verdict(reward=0.0, feedback="no answer: nothing follows the thoughts")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r"\[x\] and {see} " * 5_000 + '{"a": 1}', {"a": 1}),
+        ("[" * 50_000, ...),
+        ('{"a":' * 10_000, ...),
+        ("[1, 2, [3]", [3]),
+        ("{ } then [ ]", []),
+    ],
+)
+def test_the_last_json_value_is_found_among_brackets_that_open_none(text: str, value: object) -> None:
+    assert last_value(text) == value

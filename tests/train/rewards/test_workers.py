@@ -3,6 +3,7 @@
 import asyncio
 import operator
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,77 @@ def test_it_works_off_the_main_thread_and_across_event_loops(workers: Workers) -
 
     with ThreadPoolExecutor(3) as threads:
         assert list(threads.map(once, range(6))) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_second_event_loop_finds_the_worker_of_the_first(workers: Workers) -> None:
+    first, second = (asyncio.run(workers.call(os.getpid)) for _ in range(2))
+    assert first == second != os.getpid()
+
+
+async def test_a_long_text_goes_and_comes_whole(workers: Workers) -> None:
+    text = "a long answer " * 400_000
+    assert await workers.call(len, text) == len(text)
+    assert await workers.call(str.upper, text) == text.upper()
+
+
+async def test_getting_ready_is_on_no_tasks_clock() -> None:
+    with Workers(1, limit_s=0.5) as pool:
+        pool.prepare(partial(time.sleep, 1.0))
+        assert await pool.call(operator.add, 1, 1) == 2
+
+
+async def test_a_living_worker_prepares_what_is_asked_for_later_and_once(workers: Workers, tmp_path: Path) -> None:
+    assert await workers.call(operator.add, 1, 1) == 2
+    workers.prepare(tmp_path.joinpath("ready").mkdir)  # fails when done twice, which the task must not notice
+    for _ in range(2):
+        assert await workers.call(os.listdir, tmp_path) == ["ready"]
+
+
+async def test_a_function_that_cannot_travel_is_an_error_and_the_worker_stays(workers: Workers) -> None:
+    before = await workers.call(os.getpid)
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        await workers.call(lambda: 1)
+    assert await workers.call(os.getpid) == before
+
+
+async def test_a_cancelled_call_ends_its_worker_and_those_who_wait_go_on() -> None:
+    with Workers(1, limit_s=600.0) as pool:
+        before = await pool.call(os.getpid)
+        hung = asyncio.create_task(pool.call(pow, 9, 9**9))
+        gone = asyncio.create_task(pool.call(operator.add, 1, 1))
+        last = asyncio.create_task(pool.call(os.getpid))
+        await asyncio.sleep(0)
+        gone.cancel()
+        hung.cancel()
+        after = await last
+        assert hung.cancelled()
+        assert gone.cancelled()
+    assert isinstance(after, int)
+    assert after != before
+
+
+FORKS_AND_ENDS = """
+import os, signal
+if os.fork() == 0:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    signal.alarm(20)
+    signal.pause()
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+async def test_a_process_that_a_task_left_behind_delays_nothing_beyond_the_deadline() -> None:
+    with Workers(1, limit_s=1.0) as pool:
+        failure = await pool.call(exec, FORKS_AND_ENDS)
+        assert isinstance(failure, Failure)
+        assert failure.type in ("Timeout", "WorkerDied")
+        assert await pool.call(operator.add, 1, 1) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs nice")
+async def test_a_worker_gives_way_to_the_event_loop(workers: Workers) -> None:
+    assert await workers.call(os.nice, 0) == min(19, os.nice(0) + 5)
 
 
 async def test_a_closed_pool_starts_again_when_asked() -> None:

@@ -1,19 +1,21 @@
 """The three stages, driven by plain functions: no model, no event loop."""
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 
 import pytest
 
-from gym.core.chat import Completion, Message
+from gym.core.chat import Completion, Message, Sampling
 from gym.core.experience import Add, Delete, Evidence, Library, Merge, Modify, Operation
 from gym.core.problem import Problem, Trajectory, Verdict
 from gym.core.reflection import Critique, Summary
 from gym.core.rollout import Rollout
 from gym.errors import AccessDenied, RateLimited
+from gym.llm.scripted import Scripted
 from gym.train.grpo.stages.consolidate import consolidate, decide
 from gym.train.grpo.stages.critique import critique
-from gym.train.grpo.stages.flow import Ask, drive
+from gym.train.grpo.stages.flow import Ask, adrive, drive
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.summarize import summarize
 
@@ -287,3 +289,19 @@ def test_what_a_small_reflector_copied_from_the_example_or_could_not_finish_is_r
     made = drive(critique(PROBLEM, PAIR, "", SMALL), Answers(reply))
     assert made.operations == ()
     assert reason in made.rejected[0].reason
+
+
+async def test_the_map_calls_of_a_consolidation_do_not_wait_for_each_other() -> None:
+    together = asyncio.Barrier(4)
+
+    async def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        if model.calls <= 4:
+            await together.wait()
+        return "[]"
+
+    model = Scripted(reply)
+    adds = [Add(experience=f"When {n}, do {n}.") for n in range(16)]
+    async with asyncio.timeout(60):
+        made = await adrive(consolidate(proposals(*adds), Library(), LARGE, seed=0), model)
+    assert sorted(made.operations, key=str) == sorted(adds, key=str)
+    assert model.calls == 5

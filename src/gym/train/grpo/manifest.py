@@ -83,14 +83,12 @@ def manifest(config: RunConfig, inputs: Mapping[str, str], weights: Weights, log
 
 def answered_by(log: CallLog) -> dict[str, dict[str, list[str]]]:
     """Per requested model, the names and fingerprints under which the server answered, in order of appearance."""
-    found: dict[str, dict[str, dict[str, None]]] = {}
-    for call in log:
-        if call.completion is not None:
-            seen = found.setdefault(call.model, {"returned": {}, "system_fingerprints": {}})
-            seen["returned"][call.completion.model] = None
-            seen["system_fingerprints"][call.completion.system_fingerprint or ""] = None
     return {
-        model: {kind: [name for name in names if name] for kind, names in seen.items()} for model, seen in found.items()
+        model: {
+            "returned": [name for name in names.returned if name],
+            "system_fingerprints": [name for name in names.fingerprints if name],
+        }
+        for model, names in log.models.items()
     }
 
 

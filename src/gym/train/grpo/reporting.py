@@ -47,7 +47,7 @@ def report_of(
         before=before.score if before else None,
         after=after.score if after else None,
         gain=gain,
-        families=families(before.groups, after.groups, seed=config.seed) if before and after else (),
+        families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),
         library=library,
         start_size=len(start),
         steps=tuple(steps),

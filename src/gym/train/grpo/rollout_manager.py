@@ -1,20 +1,25 @@
-"""RolloutManager: G answers to each problem, scored, under one limit of what is in flight (arXiv:2510.08191 §3.1).
+"""RolloutManager: G answers to each problem, scored (arXiv:2510.08191 §3.1).
 
-A rollout's time limit starts when it gets its slot, so queueing is not counted. Failures are values inside the
-rollout; a stop or a fatal provider error passes through, after what is in flight has finished.
+How many calls are in flight is the model's limiter's business; here no more groups are begun than keep it busy, so that
+a run of any length holds only those. A rollout's time limit does not count waiting for a slot. Failures are values
+inside the rollout; a stop or a fatal provider error passes through, after what is in flight has finished.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
-from gym.core.chat import ChatModel, Sampling
+from gym.core.chat import ChatModel, Message, Sampling
 from gym.core.experience import Library
 from gym.core.problem import Failure, Problem, Reward, Solver, Trajectory, Verdict
 from gym.core.prompting import solve_messages
 from gym.core.rollout import Group, Rollout
-from gym.errors import ProviderError, Stopped
+from gym.errors import ProviderError
+from gym.llm.recorded import Recorded
+from gym.llm.stopwatch import working_time
+from gym.tasks import all_of
 
 T = TypeVar("T")
 
@@ -25,18 +30,24 @@ def rollout_seed(run_seed: int, epoch: int, problem_id: str, index: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()[:4]) >> 1
 
 
-async def all_of(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Every result, in order. When one raises the others still finish, since their calls are paid for; then the
-    error is raised, a real one before a mere stop."""
-    results = await asyncio.gather(*work, return_exceptions=True)
-    errors = [result for result in results if isinstance(result, BaseException)]
-    if errors:
-        raise min(errors, key=lambda error: isinstance(error, Stopped))
-    return [result for result in results if not isinstance(result, BaseException)]
+class Shown(NamedTuple):
+    """A library as the prompts of a measurement hold it."""
+
+    library: Library
+    text: str
+    digest: str
+
+    @classmethod
+    def of(cls, library: Library) -> "Shown":
+        return cls(library, library.render(), library.digest if len(library) else "")
 
 
 class RolloutManager:
-    """Runs groups of rollouts against one model, solver and reward."""
+    """Runs groups of rollouts against one model, solver and reward; `width` says how many calls the model takes now.
+
+    Invariant: `_unfinished` counts the rollouts begun and not yet ended, `_open` the groups begun and not yet scored;
+    `_moved` is set whenever one of them falls.
+    """
 
     def __init__(
         self,
@@ -44,7 +55,7 @@ class RolloutManager:
         solver: Solver,
         reward: Reward,
         *,
-        slots: asyncio.Semaphore,
+        width: Callable[[], int],
         sampling: Sampling,
         group_size: int,
         instructions: str = "",
@@ -53,40 +64,88 @@ class RolloutManager:
         on_rollout: Callable[[Rollout], None] = lambda rollout: None,
     ) -> None:
         self.model, self.solver, self.reward = model, solver, reward
-        self.slots, self.sampling, self.group_size = slots, sampling, group_size
+        self.width, self.sampling, self.group_size = width, sampling, group_size
         self.instructions, self.seed, self.timeout_s, self.on_rollout = instructions, seed, timeout_s, on_rollout
+        self._unfinished = self._open = 0
+        self._moved = asyncio.Event()
 
     async def run(self, problems: Sequence[Problem], library: Library, *, epoch: int = 0) -> list[Group]:
         """One group per problem, in the problems' order."""
-        return await all_of(self.group(problem, library, epoch=epoch) for problem in problems)
+        return await self.each(problems, library, epoch=epoch, keep=lambda group: group)
 
-    async def group(self, problem: Problem, library: Library, *, epoch: int = 0) -> Group:
-        """`group_size` rollouts of one problem with `library` in the prompt, scored together."""
-        attempts = await all_of(self._attempt(problem, library, epoch, index) for index in range(self.group_size))
+    async def each(
+        self, problems: Sequence[Problem], library: Library, *, epoch: int = 0, keep: Callable[[Group], T]
+    ) -> list[T]:
+        """What `keep` takes of each problem's group, in the problems' order; the rest of a group is let go.
+
+        Work begins at the first problem whose answers are not in the record yet, so that a resumed run goes on at once.
+        """
+        shown = Shown.of(library)
+
+        async def kept(problem: Problem) -> T:
+            return keep(await self.group(problem, shown, epoch=epoch))
+
+        start = bisect_left(problems, True, key=lambda problem: not self._answered(problem, shown, epoch))
+        order = [*problems[start:], *problems[:start]]
+        found = await all_of((kept(problem) for problem in order), self.room)
+        return [*found[len(problems) - start :], *found[: len(problems) - start]]
+
+    async def room(self) -> None:
+        """Return when another group is needed to keep the model busy, and not too many wait to be scored."""
+        await asyncio.sleep(0)  # what was begun last takes its place
+        while self._unfinished >= 2 * self.width() or self._open * self.group_size >= 8 * self.width() + 64:
+            self._moved.clear()
+            await self._moved.wait()
+
+    async def group(self, problem: Problem, shown: Shown, *, epoch: int = 0) -> Group:
+        """`group_size` rollouts of one problem with a library in the prompt, scored together."""
+        self._open += 1
+        self._unfinished += self.group_size
+        try:
+            attempts = await all_of(self._attempt(problem, shown, epoch, index) for index in range(self.group_size))
+            return await self._scored(problem, shown, attempts)
+        finally:
+            self._open -= 1
+            self._moved.set()
+
+    async def _attempt(self, problem: Problem, shown: Shown, epoch: int, index: int) -> Trajectory | Failure:
+        messages, sampling = self._request(problem, shown, epoch, index)
+        try:
+            async with working_time(self.timeout_s):
+                return await self.solver(self.model, messages, sampling)
+        except TimeoutError:
+            return Failure(boundary="generate", type="Timeout", message=f"no answer within {self.timeout_s:g} s")
+        except ProviderError as error:
+            if error.fatal:
+                raise
+            return Failure(boundary="generate", type=type(error).__name__, message=str(error))
+        finally:
+            self._unfinished -= 1
+            self._moved.set()
+
+    def _request(self, problem: Problem, shown: Shown, epoch: int, index: int) -> tuple[tuple[Message, ...], Sampling]:
+        """The first call of one rollout."""
+        seed = rollout_seed(self.seed, epoch, problem.id, index)
+        sampling = self.sampling.model_copy(update={"seed": seed, "sample": index})
+        return solve_messages(problem.query, shown.text, self.instructions), sampling
+
+    def _answered(self, problem: Problem, shown: Shown, epoch: int) -> bool:
+        """Whether the record has the first call of each of the problem's rollouts."""
+        model = self.model
+        return isinstance(model, Recorded) and all(
+            model.knows(*self._request(problem, shown, epoch, index)) for index in range(self.group_size)
+        )
+
+    async def _scored(self, problem: Problem, shown: Shown, attempts: Sequence[Trajectory | Failure]) -> Group:
         finished = [attempt for attempt in attempts if isinstance(attempt, Trajectory)]
         verdicts = iter(await self._score(problem, finished))
         rollouts = tuple(
-            self._rollout(problem, library, index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None)
+            self._rollout(problem, shown, index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None)
             for index, attempt in enumerate(attempts)
         )
         for rollout in rollouts:
             self.on_rollout(rollout)
         return Group(problem=problem, rollouts=rollouts)
-
-    async def _attempt(self, problem: Problem, library: Library, epoch: int, index: int) -> Trajectory | Failure:
-        messages = solve_messages(problem.query, library.render(), self.instructions)
-        seed = rollout_seed(self.seed, epoch, problem.id, index)
-        sampling = self.sampling.model_copy(update={"seed": seed, "sample": index})
-        async with self.slots:
-            try:
-                async with asyncio.timeout(self.timeout_s):
-                    return await self.solver(self.model, messages, sampling)
-            except TimeoutError:
-                return Failure(boundary="generate", type="Timeout", message=f"no answer within {self.timeout_s:g} s")
-            except ProviderError as error:
-                if error.fatal:
-                    raise
-                return Failure(boundary="generate", type=type(error).__name__, message=str(error))
 
     async def _score(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
         if not trajectories:
@@ -99,7 +158,7 @@ class RolloutManager:
     def _rollout(
         self,
         problem: Problem,
-        library: Library,
+        shown: Shown,
         index: int,
         attempt: Trajectory | Failure,
         verdict: Verdict | Failure | None,
@@ -108,8 +167,8 @@ class RolloutManager:
         return Rollout(
             problem=problem,
             index=index,
-            library=library.digest if len(library) else "",
-            shown=library.ids,
+            library=shown.digest,
+            shown=shown.library.ids,
             trajectory=attempt if isinstance(attempt, Trajectory) else None,
             verdict=verdict if isinstance(verdict, Verdict) else None,
             failure=broken,

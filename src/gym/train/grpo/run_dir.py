@@ -7,6 +7,7 @@ function of the recorded calls, so a step that is not done is simply run again f
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +16,13 @@ from filelock import FileLock, Timeout
 
 from gym.config import EXECUTION_KEYS, RunConfig
 from gym.core.experience import Library
-from gym.core.journal import Event, replay
+from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.core.value import Value
 from gym.errors import ConfigError, LibraryError, StorageError
-from gym.files import write_atomic
+from gym.files import append_durably, write_atomic
 
 _UNSAFE = re.compile(r"[^\w.\-]+")
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
@@ -163,7 +164,7 @@ class RunDir:
         ends = [
             place for place, event in enumerate(events, 1) if place == len(events) or events[place].step != event.step
         ]
-        return bool(events) and all(replay(events[:end]) != library for end in (0, *ends))
+        return bool(events) and all(replay(events[:end]) != library for end in (*reversed(ends), 0))
 
     def _has_calls(self) -> bool:
         log = self.path("calls.jsonl")
@@ -196,10 +197,10 @@ class RunDir:
         _write_json(self.step_path(epoch, step, "batch_update.json"), update.model_dump(mode="json"))
 
     def finish_step(
-        self, epoch: int, step: int, library: Library, events: Sequence[Event], stats: Sequence[StepStats]
+        self, epoch: int, step: int, library: Library, news: Sequence[Event], stats: Sequence[StepStats]
     ) -> None:
-        """Journal and statistics, then the step's `experiences.json`, whose presence says that the step is done."""
-        self.write_journal(events)
+        """The step's events and statistics, then its `experiences.json`, whose presence says that the step is done."""
+        append_durably(self.path("journal.jsonl"), "".join(event.to_line() for event in news))
         _write_json(self.path("stats.json"), {"steps": [item.model_dump(mode="json") for item in stats]})
         self.write_library(library)
         write_atomic(self.step_path(epoch, step, "experiences.json"), library.to_json())
@@ -209,7 +210,7 @@ class RunDir:
         write_atomic(self.path("experiences.json"), library.to_json())
 
     def write_journal(self, events: Sequence[Event]) -> None:
-        """journal.jsonl, whole."""
+        """journal.jsonl, whole: what a run that continues keeps of it."""
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
 
     def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
@@ -219,21 +220,21 @@ class RunDir:
         library; else it and all later ones are run again, from the recorded calls.
         """
         events, stats = self._events(), self._stats()
-        done = 0
-        library: Library | None = None
+        done = Resume(0, None, (), ())
+        library, seen = Library(), 0
         for epoch, step in places[: len(stats)]:
-            if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+            mine = tuple(takewhile(lambda event: event.step <= step, events[seen:]))  # noqa: B023 - used at once
+            library, seen = replay(mine, start=library), seen + len(mine)
+            if not self._left(epoch, step, library):
                 break
-            text = self.step_path(epoch, step, "experiences.json").read_text(encoding="utf-8")
-            try:
-                if replay([event for event in events if event.step <= step]).to_json() != text:
-                    break
-                library = Library.from_json(text)
-            except LibraryError:
-                break
-            done += 1
-        kept = tuple(event for event in events if done and event.step <= places[done - 1][1])
-        return Resume(done, library, kept, stats[:done])
+            done = Resume(done.steps + 1, library, events[:seen], stats[: done.steps + 1])
+        return done
+
+    def _left(self, epoch: int, step: int, library: Library) -> bool:
+        """Whether a step's files are all there and its library is this one."""
+        if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+            return False
+        return self.step_path(epoch, step, "experiences.json").read_bytes() == library.to_json().encode()
 
     def write_json(self, name: str, value: Any) -> None:
         """A JSON file directly in the run folder."""
@@ -248,8 +249,7 @@ class RunDir:
 
     def _events(self) -> tuple[Event, ...]:
         try:
-            lines = self.path("journal.jsonl").read_text(encoding="utf-8").splitlines()
-            return tuple(Event.from_line(line) for line in lines if line.strip())
+            return from_text(self.path("journal.jsonl").read_text(encoding="utf-8")).events
         except (OSError, ValueError, LibraryError):
             return ()
 
@@ -262,7 +262,7 @@ class RunDir:
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> None:
-    write_atomic(path, "".join(json.dumps(value.model_dump(mode="json"), ensure_ascii=True) + "\n" for value in values))
+    write_atomic(path, (json.dumps(value.model_dump(mode="json"), ensure_ascii=True) + "\n" for value in values))
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -16,7 +16,8 @@ from gym.core.admission import Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
 from gym.core.reflection import Critique
 from gym.core.rollout import Group
-from gym.train.grpo.rollout_manager import RolloutManager, all_of
+from gym.tasks import all_of
+from gym.train.grpo.rollout_manager import RolloutManager
 
 SCREEN_EPOCH = -2
 """Trials have seeds of their own."""

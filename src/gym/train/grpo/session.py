@@ -1,6 +1,5 @@
 """The models of one run: policy, reflector and judge, recorded in one call log, under one meter and one brake."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -19,7 +18,6 @@ from gym.llm.guarded import Guarded
 from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
-from gym.llm.window import MOST
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
 from gym.train.grpo.rollout_manager import RolloutManager
@@ -39,7 +37,6 @@ class Session:
     log: CallLog
     meter: Meter
     brake: Brake
-    slots: asyncio.Semaphore
     executor: Executor = field(default_factory=Local)
 
     def width(self) -> int:
@@ -87,8 +84,7 @@ async def open_session(
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        slots = asyncio.Semaphore(_fixed(config) or MOST)
-        yield Session(**models, log=log, meter=meter, brake=brake, slots=slots, executor=executor)
+        yield Session(**models, log=log, meter=meter, brake=brake, executor=executor)
 
 
 def open_rollouts(
@@ -107,7 +103,7 @@ def open_rollouts(
         session.model(stage),
         session.executor.remote(domain.solver),
         reward,
-        slots=session.slots,
+        width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
         group_size=group_size,
         instructions=config.system_prompt or domain.prompts.solve,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from gym.config import RunConfig
 from gym.core.admission import Admission, estimate_tokens
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
-from gym.core.journal import record, record_credit, record_import
+from gym.core.journal import Journal, record, record_credit, record_import
 from gym.core.problem import Problem, Reward
 from gym.core.value import digest
 from gym.embedding import similarity
@@ -156,7 +156,7 @@ class Workbench:
         after = await self.measure("held-out", self.task.test, library)
         checked = await asyncio.to_thread(weights.read_again)
         self.write_manifest(checked)
-        gain = paired(before.groups, after.groups, seed=self.config.seed) if before and after else None
+        gain = paired(before.tallies, after.tallies, seed=self.config.seed) if before and after else None
         report = report_of(
             self.config,
             self.task,
@@ -212,21 +212,29 @@ class Workbench:
         if done.steps:
             self.watch.say(f"continuing after step {done.steps} of {len(plan)}: {len(library)} experiences")
         loop = self.loop()
+        self.folder.write_journal(events)
         for batch in plan[done.steps :]:
-            took = await self.one_step(loop, batch, library)
-            applied = await self.gated(took, library)
-            events += record_credit(events, library, took.credited, actor=ACTOR, at=_now(), step=batch.step)
-            events += record(events, applied, actor=ACTOR, at=_now(), step=batch.step)
-            library = applied.library.credit(echoes(applied))
-            events += record_credit(events, applied.library, library, actor=ACTOR, at=_now(), step=batch.step)
-            stats += (step_stats(batch, took, applied),)
-            self.folder.write_step(
-                batch.epoch, batch.step, took.groups, took.summaries, took.critiques, took.update(applied)
-            )
-            self.folder.finish_step(batch.epoch, batch.step, library, events, stats)
-            self.log_step(stats[-1], len(plan))
+            library, news, of_step = await self.step(loop, batch, library, events)
+            events, stats = events + news, (*stats, of_step)
+            self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
+            self.log_step(of_step, len(plan))
         self.folder.write_library(library)
         return Learned(library, stats, sum(item.seconds for item in done.stats))
+
+    async def step(
+        self, loop: Loop, batch: Batch, before: Library, events: Journal
+    ) -> tuple[Library, Journal, StepStats]:
+        """One step with everything of it written but its end; the trajectories live no longer than this."""
+        took = await self.one_step(loop, batch, before)
+        applied = await self.gated(took, before)
+        library = applied.library.credit(echoes(applied))
+        at, step = _now(), batch.step
+        news = record_credit(events, before, took.credited, actor=ACTOR, at=at, step=step)
+        news += record(events + news, applied, actor=ACTOR, at=at, step=step)
+        news += record_credit(events + news, applied.library, library, actor=ACTOR, at=at, step=step)
+        update = took.update(applied)
+        self.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
+        return library, news, step_stats(batch, took, applied)
 
     def loop(self) -> Loop:
         """The method's parts for training."""
@@ -328,7 +336,7 @@ class Workbench:
         newer = await self.measure("validation", self.task.val, took.applied.library)
         assert older is not None
         assert newer is not None
-        decision = decide(paired(older.groups, newer.groups, seed=config.seed), config.gate_margin)
+        decision = decide(paired(older.tallies, newer.tallies, seed=config.seed), config.gate_margin)
         self.watch.say(f"gate: {'kept' if decision.accepted else 'taken back'} ({decision.reason})")
         return took.applied if decision.accepted else reverted(took.applied, took.credited, decision.reason)
 

@@ -4,18 +4,18 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gym.core.problem import Problem
 from gym.errors import DataError
 from gym.train.grpo.domains.base import Loaded
+from gym.train.grpo.domains.doubles import Asked, few, lines, once
 from gym.train.grpo.domains.rows import Row
 
 QUESTIONS = ("question", "problem", "query", "prompt", "input")
 ANSWERS = ("answer", "groundtruth", "ground_truth", "label", "output", "target")
-SHOWN = 8
 
 
 class Columns(NamedTuple):
@@ -53,16 +53,18 @@ def problems(
     input_key: str = "",
     answer_key: str = "",
     truncate: int | None = None,
+    same: Callable[[str], str] | None = None,
 ) -> Loaded:
     """The problems of the rows, in order; rows without a question, and repeated questions, are dropped and noted.
 
     An id is the row's own when every row has one and none repeats, else file stem and line. Other columns are kept as
-    metadata. Raises `DataError` when nothing is left.
+    metadata. `same` gives the form in which two questions are one (default `normalized`). Raises `DataError` when
+    nothing is left.
     """
     found = columns(rows, source, input_key=input_key, answer_key=answer_key)
     notes: list[str] = []
     kept = _asking(rows, found, notes)
-    kept = _once(kept, found, notes)
+    kept = _once(kept, found, same or normalized, notes)
     if not kept:
         raise DataError(f"{source}: no problem is left; {'; '.join(notes)}")
     _note_answers(kept, found, source, notes)
@@ -77,7 +79,7 @@ def require_ground_truth(found: Iterable[Problem]) -> None:
     missing = [problem.id for problem in found if problem.ground_truth is None]
     if missing:
         raise DataError(
-            f"{len(missing)} of {len(found)} problems have no answer ({_few(missing)}): give --answer-key NAME, "
+            f"{len(missing)} of {len(found)} problems have no answer ({few(missing)}): give --answer-key NAME, "
             "add the answers, or learn without them by majority vote (--use-groundtruth false)"
         )
 
@@ -121,27 +123,15 @@ def _asking(rows: Sequence[Row], found: Columns, notes: list[str]) -> list[Row]:
     kept = [row for row in rows if _question(row, found)]
     empty = [row.line for row in rows if not _question(row, found)]
     if empty:
-        notes.append(f"{_rows(empty)} without a question dropped")
+        notes.append(f"{lines(empty)} without a question dropped")
     return kept
 
 
-def _once(rows: Sequence[Row], found: Columns, notes: list[str]) -> list[Row]:
-    """The first of each question; none of a question with different answers, for nobody knows which is right."""
-    same: defaultdict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        same[normalized(_question(row, found))].append(row)
-    dropped: set[int] = set()
-    for group in same.values():
-        lines = [row.line for row in group]
-        answers = {_answer(row, found) for row in group}
-        if len(answers) > 1:
-            shown = ", ".join(repr(answer) for answer in dict.fromkeys(_answer(row, found) for row in group))
-            notes.append(f"{_rows(lines)} ask the same question with different answers ({shown}): all dropped")
-            dropped.update(lines)
-        elif len(lines) > 1:
-            notes.append(f"{_rows(lines[1:])} repeat{'s' if len(lines) == 2 else ''} line {lines[0]}: dropped")
-            dropped.update(lines[1:])
-    return [row for row in rows if row.line not in dropped]
+def _once(rows: Sequence[Row], found: Columns, same: Callable[[str], str], notes: list[str]) -> list[Row]:
+    asked = [Asked(row.line, _question(row, found), _answer(row, found), _own_id(row, found)) for row in rows]
+    kept = once(asked, same)
+    notes += kept.notes
+    return [row for row in rows if row.line not in kept.dropped]
 
 
 def _note_answers(rows: Sequence[Row], found: Columns, source: str, notes: list[str]) -> None:
@@ -150,7 +140,7 @@ def _note_answers(rows: Sequence[Row], found: Columns, source: str, notes: list[
         names = _listed(tuple(dict.fromkeys(name for row in rows for name in row.fields)))
         notes.append(f"no answer column among {names}: expected {', '.join(ANSWERS)}, or give --answer-key NAME")
     elif missing:
-        notes.append(f"{_rows(missing)} without an answer")
+        notes.append(f"{lines(missing)} without an answer")
 
 
 def _ids(rows: Sequence[Row], found: Columns, source: str, notes: list[str]) -> Mapping[int, str]:
@@ -159,16 +149,14 @@ def _ids(rows: Sequence[Row], found: Columns, source: str, notes: list[str]) -> 
     by_line = {row.line: f"{stem}-{row.line}" for row in rows}
     if found.id is None:
         return by_line
-    own = {
-        row.line: str(row.fields.get(found.id) if row.fields.get(found.id) is not None else "").strip() for row in rows
-    }
+    own = {row.line: _own_id(row, found) for row in rows}
     seen: defaultdict[str, list[int]] = defaultdict(list)
     for line, name in own.items():
         seen[name].append(line)
-    for name, lines in seen.items():
-        if len(lines) > 1 or not name:
+    for name, places in seen.items():
+        if len(places) > 1 or not name:
             what = f"share the id {name!r}" if name else "without an id"
-            notes.append(f"{_rows(lines)} {what}: problems are called {stem}-LINE instead")
+            notes.append(f"{lines(places)} {what}: problems are called {stem}-LINE instead")
             return by_line
     return own
 
@@ -184,21 +172,17 @@ def _problem(row: Row, name: str, found: Columns, domain: str) -> Problem:
     )
 
 
+def _own_id(row: Row, found: Columns) -> str:
+    own = row.fields.get(found.id) if found.id is not None else None
+    return "" if own is None else str(own).strip()
+
+
 def _question(row: Row, found: Columns) -> str:
     return answer_text(row.fields.get(found.question)) or ""
 
 
 def _answer(row: Row, found: Columns) -> str | None:
     return answer_text(row.fields.get(found.answer)) if found.answer is not None else None
-
-
-def _rows(lines: Sequence[int]) -> str:
-    return f"line {lines[0]}" if len(lines) == 1 else f"lines {_few(lines)}"
-
-
-def _few(items: Sequence[object]) -> str:
-    shown = ", ".join(map(str, items[:SHOWN]))
-    return f"{shown} and {len(items) - SHOWN} more" if len(items) > SHOWN else shown
 
 
 def _listed(names: Sequence[str]) -> str:

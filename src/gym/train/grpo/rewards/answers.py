@@ -15,6 +15,9 @@ MAX_CHARS = 50_000
 """Only a reply's last characters are searched for an answer."""
 
 
+NOTHING_SAID = "no answer: nothing follows the thoughts"
+
+
 class Found(NamedTuple):
     """An answer and how it was marked."""
 
@@ -50,9 +53,7 @@ def unanswered(trajectory: Trajectory) -> str | None:
     """Why there is nothing to grade, in words; None when there is something."""
     if reason := no_answer_reason(trajectory):
         return reason
-    if not final_text(trajectory.output):
-        return "no answer: nothing follows the thoughts"
-    return None
+    return None if final_text(trajectory.output) else NOTHING_SAID
 
 
 _PLACEHOLDERS = frozenset(
@@ -60,7 +61,7 @@ _PLACEHOLDERS = frozenset(
 )
 _BRACES = re.compile(r"\\f?box(?:ed)?\s*\{|\\[{}\\]|[{}]")
 _CONNECTOR = re.compile(r"[\s$]*(?:,|;|,?\s*\b(?:and|or)\b)[\s$]*")
-_TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.IGNORECASE | re.DOTALL)
 _ANSWER_LINE = re.compile(
     r"(?:\b(?:answer|option|choice|result)\b|答案)[*_]*"
     r"(?:[^.\n:：]{0,40}?\b(?:is|are)\b|[^.\n:：]{0,20}?[:：]|\s*[为是])[*_\s]*[:：]?[ \t*_]*([^\n]+)",

@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from functools import partial
+from typing import Protocol, TypeVar, runtime_checkable
 
 from gym.core.chat import ChatModel
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
-from gym.train.grpo.rewards.answers import final_text, unanswered
+from gym.core.rollout import no_answer_reason
+from gym.train.grpo.rewards.answers import NOTHING_SAID, final_text
 from gym.train.grpo.rewards.workers import Workers, shared
 
+T = TypeVar("T")
 Score = Callable[[str, str], Verdict]
 """(final text, ground truth) -> verdict; pure."""
 
@@ -28,6 +31,17 @@ def readable(ground_truth: str) -> str | None:
     return None
 
 
+SHORT = 10_000
+"""Characters that are read on the event loop; longer texts are read in a worker, so that no other call waits for them."""
+
+
+async def read(workers: Workers | None, function: Callable[..., T], *texts: str, short: int = SHORT) -> T | Failure:
+    """The function of the texts: computed here while they are short, else in a worker, where it can be killed."""
+    if sum(map(len, texts)) <= short:
+        return function(*texts)
+    return await (workers or shared()).call(function, *texts)
+
+
 @dataclass(frozen=True)
 class TextReward:
     """A reward that is a pure function of the final text and the ground truth."""
@@ -35,42 +49,38 @@ class TextReward:
     score: Score
     unreadable: Callable[[str], str | None] = readable
     """Why a ground truth cannot be compared with, or None."""
-
-    async def __call__(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
-        """One verdict per trajectory, in order."""
-        return [no_answer(item) or self.score(final_text(item.output), gold(problem)) for item in trajectories]
-
-    def unscorable(self, problem: Problem) -> str | None:
-        """Why the problem has no usable ground truth, or None."""
-        return missing_gold(problem) or self.unreadable(gold(problem))
-
-
-@dataclass(frozen=True)
-class WorkerReward:
-    """A `TextReward` whose score may hang and therefore runs in a worker that can be killed."""
-
-    score: Score
-    unreadable: Callable[[str], str | None] = readable
+    short: int = SHORT
+    """Characters up to which the score may run on the event loop; -1 when it may hang on any text."""
     workers: Workers | None = None
 
     async def __call__(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
         """One verdict or failure per trajectory, in order."""
+        if len(trajectories) == 1:
+            return [await self._one(problem, trajectories[0])]
+        return await asyncio.gather(*(self._one(problem, item) for item in trajectories))
 
-        async def one(trajectory: Trajectory) -> Verdict | Failure:
-            if verdict := no_answer(trajectory):
-                return verdict
-            workers = self.workers or shared()
-            return await workers.call(self.score, final_text(trajectory.output), gold(problem))
-
-        return await asyncio.gather(*map(one, trajectories))
+    async def _one(self, problem: Problem, trajectory: Trajectory) -> Verdict | Failure:
+        if missing := no_answer(trajectory):
+            return missing
+        scored = partial(_scored, self.score)
+        return await read(self.workers, scored, trajectory.output, gold(problem), short=self.short)
 
     def unscorable(self, problem: Problem) -> str | None:
         """Why the problem has no usable ground truth, or None."""
         return missing_gold(problem) or self.unreadable(gold(problem))
 
-    def bind(self, *, judge: ChatModel | None, workers: Workers | None) -> "WorkerReward":
+    def bind(self, *, judge: ChatModel | None, workers: Workers | None) -> "TextReward":
         """The same reward on these workers."""
         return replace(self, workers=workers)
+
+
+def _scored(score: Score, output: str, ground_truth: str) -> Verdict:
+    text = final_text(output)
+    return score(text, ground_truth) if text else ONLY_THOUGHTS
+
+
+ONLY_THOUGHTS = Verdict(reward=0.0, feedback=NOTHING_SAID)
+"""On a reply that ends with its thoughts."""
 
 
 def gold(problem: Problem) -> str:
@@ -85,8 +95,8 @@ def missing_gold(problem: Problem) -> str | None:
 
 
 def no_answer(trajectory: Trajectory) -> Verdict | None:
-    """The verdict on a trajectory without an answer: 0, with the reason; None when there is an answer."""
-    reason = unanswered(trajectory)
+    """The verdict on a trajectory that was cut off or is empty: 0, with the reason; None when there is a text to read."""
+    reason = no_answer_reason(trajectory)
     return Verdict(reward=0.0, feedback=reason) if reason else None
 
 

@@ -20,7 +20,7 @@ from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.errors import ConfigError
 from gym.plugins import import_attribute
 from gym.train.grpo.rewards.answers import final_text
-from gym.train.grpo.rewards.base import missing_gold, no_answer
+from gym.train.grpo.rewards.base import ONLY_THOUGHTS, missing_gold, no_answer
 from gym.train.grpo.rewards.workers import Workers, shared
 
 NAMES = ("output", "response", "answer", "ground_truth", "groundtruth", "query", "problem", "trajectory")
@@ -86,9 +86,11 @@ def as_verdict(value: Any) -> Verdict | Failure:
 
 def score(path: str, problem: Problem, trajectory: Trajectory) -> Verdict | Failure:
     """In a worker: the verdict of the function at `path`."""
+    if not (text := final_text(trajectory.output)):
+        return ONLY_THOUGHTS
     function = import_attribute(path, what="reward")
     offered = {
-        "text": final_text(trajectory.output),
+        "text": text,
         "ground_truth": problem.ground_truth,
         "query": problem.query,
         "problem": problem,

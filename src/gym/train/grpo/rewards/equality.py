@@ -41,6 +41,21 @@ def compare(gold: str, answer: str, question: str = "") -> Ruling:
     return _decide(_interval(pair[0]), _interval(pair[1]), question)
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+
+
+def integers(gold: str, answer: str) -> Ruling | None:
+    """What `compare` says of two integers in digits, at a hundredth of its cost; None of anything else.
+
+    >>> integers("25", "025"), integers("25", "26"), integers("25", "25.0")
+    (Ruling(equal=True, rule='integer'), Ruling(equal=False, rule='integer'), None)
+    """
+    wanted, given = gold.strip(), answer.strip()
+    if not (_INTEGER.fullmatch(wanted) and _INTEGER.fullmatch(given)):
+        return None
+    return Ruling(True, "exact") if wanted == given else Ruling(int(wanted) == int(given), "integer")
+
+
 def _decide(gold: str, answer: str, question: str) -> Ruling:
     if not answer:
         return Ruling(False, "empty")

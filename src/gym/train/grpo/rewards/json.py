@@ -10,7 +10,11 @@ from gym.train.grpo.rewards.answers import unfenced
 from gym.train.grpo.rewards.base import TextReward, clip
 
 _DECODER = json.JSONDecoder(strict=False)
-_MAX_STARTS = 2_000
+_START = re.compile(r'\{(?=\s*["}])|\[(?=\s*[\[\]{"\d\-tfnNI])')
+_MAX_WASTE = 300_000
+"""Characters read in vain, after brackets that opened no value, before the search ends."""
+_FALSE_START = 150
+"""What an error costs, in characters."""
 
 
 def last_value(text: str) -> Any:
@@ -67,16 +71,16 @@ def unreadable(ground_truth: str) -> str | None:
 
 
 def _values(text: str) -> Iterator[Any]:
-    position = 0
-    for _ in range(_MAX_STARTS):
-        start = re.compile(r"[\[{]").search(text, position)
-        if start is None:
-            return
+    position, waste = 0, 0
+    while waste <= _MAX_WASTE and (start := _START.search(text, position)):
         try:
             value, position = _DECODER.raw_decode(text, start.start())
             yield value
-        except (ValueError, RecursionError):
+        except json.JSONDecodeError as error:
             position = start.end()
+            waste += error.pos - position + _FALSE_START
+        except RecursionError:
+            return
 
 
 def _shown(value: Any) -> str:

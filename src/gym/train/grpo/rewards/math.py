@@ -1,20 +1,21 @@
-"""Mathematical answers: found, compared by rules, and only then by an algebra system in a worker that can be killed.
+"""Mathematical answers: found, compared by rules, and only then by an algebra system.
 
-The chain: text after the last closed thought -> last box, tag or answer line -> exact -> integer and rational values ->
-rules of `equality` -> `math_verify`. Each grade names the rule that decided.
+The chain: text after the last closed thought -> last box, tag or answer line -> integers -> in a worker that can be
+killed: exact -> rational values -> rules of `equality` -> `math_verify`. Each grade names the rule that decided.
 """
 
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gym.core.chat import ChatModel
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.train.grpo.rewards import math_verify
 from gym.train.grpo.rewards.answers import Found, final_text, find_answer
-from gym.train.grpo.rewards.base import clip, gold, missing_gold, no_answer
-from gym.train.grpo.rewards.equality import MAX_LENGTH, UNDECIDED, Ruling, compare
+from gym.train.grpo.rewards.base import ONLY_THOUGHTS, clip, gold, missing_gold, no_answer, read
+from gym.train.grpo.rewards.equality import MAX_LENGTH, UNDECIDED, Ruling, compare, integers
 from gym.train.grpo.rewards.grading import Grade, graded
 from gym.train.grpo.rewards.latex import plain
 from gym.train.grpo.rewards.workers import Workers, shared
@@ -35,34 +36,20 @@ class MathReward:
         """The verdict together with the rule that made it."""
         if missing := no_answer(trajectory):
             return graded(missing, trajectory, "")
-        found = find_answer(final_text(trajectory.output))
-        if found is None or not _says_something(found):
-            said = "no answer: no box, no answer line and no value was found"
-            return Grade(result="no answer", outcome=Verdict(reward=0.0, feedback=said))
-        answer, ruling = await self._rule(problem, found)
-        return _grade(gold(problem), answer, ruling)
+        found = await read(self.workers, marked_answer, trajectory.output)
+        if isinstance(found, Failure):
+            return _grade(gold(problem), Decision("", found))
+        if isinstance(found, Verdict):
+            return Grade(result="no answer", outcome=found)
+        return _grade(gold(problem), await self._decide(problem, found))
 
-    async def _rule(self, problem: Problem, found: Found) -> tuple[str, Ruling | Failure]:
-        """The first reading that a rule accepts; else what the algebra system says of those that no rule decides."""
-        readings = list(dict.fromkeys(_readings(found)))
-        rulings = [compare(gold(problem), reading, problem.query) for reading in readings]
-        for reading, ruling in zip(readings, rulings, strict=True):
-            if ruling.equal:
-                return reading, ruling
-        for reading, ruling in zip(readings, rulings, strict=True):
-            if ruling is UNDECIDED and (decided := await self._algebra(gold(problem), reading)):
-                return reading, decided
-        return readings[-1], next((ruling for ruling in reversed(rulings) if ruling.rule), Ruling(False, "math-verify"))
-
-    async def _algebra(self, expected: str, answer: str) -> Ruling | Failure | None:
+    async def _decide(self, problem: Problem, found: Found) -> "Decision":
+        if ruling := integers(gold(problem), found.text):
+            return Decision(found.text, ruling)
         workers = self.workers or shared()
         workers.prepare(math_verify.self_test)
-        said = await workers.call(math_verify.equality, plain(expected), plain(answer))
-        if isinstance(said, Failure):
-            return said
-        if said == "unreadable gold":
-            return Failure(boundary="reward", type="unscorable", message=f"no one can compare with {clip(expected)!r}")
-        return Ruling(True, "math-verify") if said == "equal" else None
+        decided = await workers.call(decide, gold(problem), found, problem.query)
+        return Decision(found.text, decided) if isinstance(decided, Failure) else decided
 
     def unscorable(self, problem: Problem) -> str | None:
         """Why the ground truth cannot be graded by mathematics, or None."""
@@ -71,6 +58,49 @@ class MathReward:
     def bind(self, *, judge: ChatModel | None, workers: Workers | None) -> "MathReward":
         """The same reward on these workers."""
         return replace(self, workers=workers)
+
+
+class Decision(NamedTuple):
+    """What was taken for the answer, and what a rule says of it."""
+
+    answer: str
+    ruling: Ruling | Failure
+
+
+def marked_answer(output: str) -> Found | Verdict:
+    """The answer of a reply, or the verdict on one that has none."""
+    if not (text := final_text(output)):
+        return ONLY_THOUGHTS
+    found = find_answer(text)
+    return found if found and _says_something(found) else _NOTHING_FOUND
+
+
+_NOTHING_FOUND = Verdict(reward=0.0, feedback="no answer: no box, no answer line and no value was found")
+
+
+def decide(expected: str, found: Found, question: str) -> Decision:
+    """In a worker: the first reading that a rule accepts; else what the algebra says of those that no rule decides."""
+    readings = list(dict.fromkeys(_readings(found)))
+    rulings = [compare(expected, reading, question) for reading in readings]
+    for reading, ruling in zip(readings, rulings, strict=True):
+        if ruling.equal:
+            return Decision(reading, ruling)
+    for reading, ruling in zip(readings, rulings, strict=True):
+        if ruling is UNDECIDED and (decided := _algebra(expected, reading)):
+            return Decision(reading, decided)
+    last = next((ruling for ruling in reversed(rulings) if ruling.rule), Ruling(False, "math-verify"))
+    return Decision(readings[-1], last)
+
+
+def _algebra(expected: str, answer: str) -> Ruling | Failure | None:
+    match math_verify.equality(plain(expected), plain(answer)):
+        case "equal":
+            return Ruling(True, "math-verify")
+        case "different":
+            return None
+        case "unreadable gold":
+            said = f"no one can compare with {clip(expected)!r}"
+            return Failure(boundary="reward", type="unscorable", message=said)
 
 
 _NOTHING = re.compile(
@@ -124,7 +154,8 @@ def _says_something(found: Found) -> bool:
     return found.rule != "last line" or len(found.text.split()) <= 3 or re.search(r"[\d\\$½π]", found.text) is not None
 
 
-def _grade(expected: str, answer: str, ruling: Ruling | Failure) -> Grade:
+def _grade(expected: str, decision: Decision) -> Grade:
+    answer, ruling = decision
     if isinstance(ruling, Failure):
         result = "timeout" if ruling.type == "Timeout" else "error"
         return Grade(result=result, answer=answer, rule="math-verify", outcome=ruling)

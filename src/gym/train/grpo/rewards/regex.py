@@ -3,7 +3,7 @@
 import re
 
 from gym.core.problem import Verdict
-from gym.train.grpo.rewards.base import WorkerReward, clip
+from gym.train.grpo.rewards.base import TextReward, clip
 
 
 def score(text: str, ground_truth: str) -> Verdict:
@@ -26,4 +26,4 @@ def unreadable(ground_truth: str) -> str | None:
     return None
 
 
-REWARD = WorkerReward(score, unreadable)
+REWARD = TextReward(score, unreadable, short=-1)

@@ -27,7 +27,7 @@ from gym.core.problem import Failure
 from gym.core.reflection import Critique
 from gym.errors import ProviderError
 from gym.train.grpo.stages.critique import repair_question
-from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
+from gym.train.grpo.stages.flow import Ask, Stage, Together, ask, failure
 from gym.train.grpo.stages.parse import parse_operations
 from gym.train.grpo.stages.prompts import CONSOLIDATE, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
@@ -56,9 +56,9 @@ def consolidate(
     teaching = sum(1 for critique in critiques if critique.operations)
     if teaching <= MAP_REDUCE_ABOVE:
         return (yield from _once(proposals, library, settings))
-    parts: list[Consolidation] = []
-    for chunk in _chunks(proposals, seed):
-        parts.append((yield from _once(chunk, library, settings)))
+    parts: list[Consolidation] = yield Together(
+        tuple(_once(chunk, library, settings) for chunk in _chunks(proposals, seed))
+    )
     merged = tuple(operation for part in parts for operation in part.operations)
     final = yield from _once(merged, library, settings)
     everything = (*parts, final)

@@ -1,11 +1,12 @@
 """Running a stage: `adrive` with an async model, `drive` with a plain function."""
 
 from collections.abc import Callable, Generator
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
 from gym.core.problem import Failure
 from gym.errors import ProviderError
+from gym.tasks import all_of
 
 T = TypeVar("T")
 
@@ -17,8 +18,15 @@ class Ask(NamedTuple):
     sampling: Sampling
 
 
-Stage = Generator[Ask, Completion, T]
-"""A conversation with a model that ends in a `T`; provider errors are thrown in at the `yield`."""
+class Together(NamedTuple):
+    """Stages that do not wait for each other; what comes back is the list of their results, in order."""
+
+    stages: tuple["Stage[Any]", ...]
+
+
+Stage = Generator[Ask | Together, Any, T]
+"""A conversation with a model that ends in a `T`: a question gets a completion, and provider errors are thrown in at
+the `yield`."""
 
 
 def ask(system: str, user: str, sampling: Sampling) -> Ask:
@@ -32,11 +40,11 @@ def drive(stage: Stage[T], complete: Callable[[Ask], Completion]) -> T:
         question = next(stage)
         while True:
             try:
-                completion = complete(question)
+                answer = _together(question, complete) if isinstance(question, Together) else complete(question)
             except ProviderError as error:
                 question = _throw(stage, error)
             else:
-                question = stage.send(completion)
+                question = stage.send(answer)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
 
@@ -47,11 +55,14 @@ async def adrive(stage: Stage[T], model: ChatModel) -> T:
         question = next(stage)
         while True:
             try:
-                completion = await model.complete(question.messages, question.sampling)
+                if isinstance(question, Together):
+                    answer: Any = await all_of(adrive(one, model) for one in question.stages)
+                else:
+                    answer = await model.complete(question.messages, question.sampling)
             except ProviderError as error:
                 question = _throw(stage, error)
             else:
-                question = stage.send(completion)
+                question = stage.send(answer)
     except StopIteration as stop:
         return stop.value  # type: ignore[no-any-return]
 
@@ -61,7 +72,11 @@ def failure(boundary: str, error: Exception) -> Failure:
     return Failure(boundary=boundary, type=type(error).__name__, message=str(error))
 
 
-def _throw(stage: Stage[T], error: ProviderError) -> Ask:
+def _together(question: Together, complete: Callable[[Ask], Completion]) -> list[Any]:
+    return [drive(stage, complete) for stage in question.stages]
+
+
+def _throw(stage: Stage[T], error: ProviderError) -> Ask | Together:
     if error.fatal:
         stage.close()
         raise error

@@ -1,0 +1,150 @@
+"""How long the event loop is kept waiting while 64 answers are being graded, beside a process that does nothing else.
+
+A coroutine sleeps a millisecond at a time and notes how late it wakes; the reference is the same coroutine in an idle
+process during the same seconds, which shows what the machine itself does. Workers start, hang, are killed and replaced.
+"""
+
+import asyncio
+import gc
+import multiprocessing
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import NamedTuple
+
+from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
+from gym.train.grpo.rewards import resolve_reward
+from gym.train.grpo.rewards.workers import Workers
+
+LIMIT_S = 0.05
+GRADERS = 64
+GOLD = r"\sqrt{2} + x^2"
+HONEST = (
+    r"\boxed{x^2 + \sqrt{2}}",
+    r"\boxed{x^2 + \sqrt{3}}",
+    "So the answer is x^2.",
+    r"\boxed{\frac{x^3}{x} + 2^{1/2}}",
+)
+HOSTILE = (
+    r"\boxed{9^{9^{9^{9}}}}", "9**9**9", "99999!", r"\[" * 50_000, r"\boxed{" + "(" * 5_000 + "1" + ")" * 5_000 + "}",
+    "1" * 200_000, "<answer>" * 20_000, "<think>" * 20_000, "[1," * 60_000, r"\boxed{" * 20_000, "answer is " * 20_000,
+    r"\boxed{" + "1+" * 400 + "x}", r"\boxed{(x+y+z+1)^{3000}}", r"\boxed{\sum_{n=1}^{40} \frac{\sin(n^2)}{n^n}}",
+    "The cat sat. " * 400_000, r"\boxed{\int_0^1 x^{x^2+1}\,dx}",
+)  # fmt: skip
+
+
+def stuck(output: str) -> float:
+    """A reward of a user's that never ends on some answers."""
+    while output == "hang":
+        pass
+    return 1.0
+
+
+class Delay(NamedTuple):
+    """How late a wake-up came, when, and how much of it this thread's own work took."""
+
+    at: float
+    seconds: float
+    cpu: float
+
+
+class Span(NamedTuple):
+    """From when to when."""
+
+    began: float
+    ended: float
+
+
+async def watch(delays: list[Delay]) -> None:
+    """Note every wake-up's delay, for ever."""
+    while True:
+        began, worked = time.perf_counter(), time.thread_time()
+        await asyncio.sleep(0.001)
+        delays.append(Delay(began, time.perf_counter() - began - 0.001, time.thread_time() - worked))
+
+
+def idle(pipe: Connection) -> None:
+    """The reference: the same watch in a process of its own until the pipe says stop; its delays come back."""
+
+    async def until_told() -> list[Delay]:
+        delays: list[Delay] = []
+        async with asyncio.TaskGroup() as tasks:
+            watching = tasks.create_task(watch(delays))
+            await asyncio.to_thread(pipe.recv)
+            watching.cancel()
+        return delays
+
+    pipe.send("ready")
+    pipe.send(asyncio.run(until_told()))
+
+
+async def graded(reward: Reward, outputs: Sequence[str], gold: str) -> list[Verdict | Failure]:
+    """All outputs at once, each its own group."""
+    problem = Problem(id="p", query="", ground_truth=gold)
+    answers = [[Trajectory(messages=(), output=output)] for output in outputs]
+    return [found[0] for found in await asyncio.gather(*(reward(problem, answer) for answer in answers))]
+
+
+Work = Mapping[str, tuple[Reward, Sequence[str], str]]
+"""Phase -> reward, outputs, ground truth."""
+
+
+def work(workers: Workers) -> Work:
+    """What is graded, phase after phase."""
+    each = {
+        name: resolve_reward(name, workers=workers)
+        for name in ("math", "bench_stalls:stuck", "numeric", "json", "normalized")
+    }
+    hostile = HOSTILE * (GRADERS // len(HOSTILE))
+    return {
+        "workers start": (each["math"], HONEST[:2], GOLD),
+        "64 symbolic answers": (each["math"], HONEST * (GRADERS // len(HONEST)), GOLD),
+        "64 hostile answers": (each["math"], hostile, GOLD),
+        "64 of a user's reward, 8 hang": (each["bench_stalls:stuck"], ["hang", *["fine"] * 7] * (GRADERS // 8), GOLD),
+        "64 hostile texts, numeric": (each["numeric"], hostile, "7"),
+        "64 hostile texts, json": (each["json"], hostile, "[7]"),
+        "64 hostile texts, normalized": (each["normalized"], hostile, "7"),
+    }
+
+
+async def measured(phases: Work) -> tuple[dict[str, Span], list[Delay]]:
+    """When each phase was, and the delays of this loop meanwhile."""
+    delays: list[Delay] = []
+    spans = {}
+    watching = asyncio.create_task(watch(delays))
+    for name, (reward, outputs, gold) in phases.items():
+        began = time.perf_counter()
+        await graded(reward, outputs, gold)
+        spans[name] = Span(began, time.perf_counter())
+    watching.cancel()
+    return spans, delays
+
+
+def within(delays: Sequence[Delay], span: Span) -> Sequence[Delay]:
+    """Those that began within the span."""
+    return [delay for delay in delays if span.began <= delay.at <= span.ended]
+
+
+def main() -> None:
+    """Print the longest delay of each phase, here and in the idle process."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=idle, args=(there,), daemon=True)
+    process.start()
+    here.recv()
+    with Workers(2, limit_s=0.5) as workers:
+        phases = work(workers)
+        gc.freeze()  # as the commands do
+        spans, delays = asyncio.run(measured(phases))
+    here.send("stop")
+    reference = here.recv()
+    print(f"{'longest stall of the loop while …':34}  {'measured':>8}  {'own work':>8}  {'idle':>8}  {'target':>8}")
+    for name, span in spans.items():
+        ours = within(delays, span)
+        stall, work_s = max(delay.seconds for delay in ours), max(delay.cpu for delay in ours)
+        beside = max(delay.seconds for delay in within(reference, span))
+        figures = "  ".join(f"{1e3 * seconds:5.1f} ms" for seconds in (stall, work_s, beside, LIMIT_S))
+        print(f"{name:34}  {figures}  {'ok' if stall <= LIMIT_S else 'NOT'}  ({span.ended - span.began:.1f} s)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Rows of figures: printed while a bench runs, kept below output/bench, and written into bench/README.md by a program.
+
+python -m bench.report --write        put the last run's rows between the markers of bench/README.md
+"""
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+KEPT = ROOT / "output" / "bench"
+README = ROOT / "bench" / "README.md"
+BEGIN, END = "<!-- figures: written by `python -m bench.report --write` -->", "<!-- end of figures -->"
+HEADINGS = ("what", "measured", "reference, same run", "target", "")
+WIDTHS = (46, 30, 42, 12, 3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim."""
+
+    what: str
+    measured: str
+    reference: str = ""
+    """What it is compared with, measured in the same run."""
+    target: str = ""
+    ok: bool | None = None
+    """None: for information."""
+
+    @property
+    def verdict(self) -> str:
+        """ok, NOT, or nothing."""
+        return "" if self.ok is None else "ok" if self.ok else "NOT"
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """As they are printed."""
+        return (self.what, self.measured, self.reference, self.target, self.verdict)
+
+
+class Table:
+    """The rows of one bench, each printed as soon as it is known."""
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name, self.title, self.rows = name, title, list[Row]()
+        print(f"\n{title}\n{_line(HEADINGS)}", flush=True)
+
+    def add(self, what: str, measured: str, reference: str = "", target: str = "", ok: bool | None = None) -> None:
+        """Print and keep a row."""
+        self.rows.append(Row(what, measured, reference, target, ok))
+        print(_line(self.rows[-1].cells), flush=True)
+
+    def close(self) -> int:
+        """Keep the rows for the report; the exit code: 1 when a target was missed."""
+        kept = {"title": self.title, "rows": [asdict(row) for row in self.rows]}
+        KEPT.mkdir(parents=True, exist_ok=True)
+        (KEPT / f"{self.name}.json").write_text(json.dumps(kept, indent=2), encoding="utf-8")
+        return int(any(row.ok is False for row in self.rows))
+
+
+def share(part: float) -> str:
+    """
+    >>> share(0.978)
+    '97.8 %'
+    """
+    return f"{100 * part:.1f} %"
+
+
+def machine() -> str:
+    """Where and when the figures were measured."""
+    try:
+        loop = f"uvloop {version('uvloop')}"
+    except PackageNotFoundError:
+        loop = "asyncio"
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}, {os.cpu_count()} cores "
+        f"({platform.system()} {platform.machine()}), aiohttp {version('aiohttp')}, {loop}"
+    )
+
+
+def written() -> str:
+    """Markdown of everything kept: a table for each bench that has rows, the text of any other."""
+    parts = [f"Measured {(KEPT / 'machine.txt').read_text(encoding='utf-8').strip()}."]
+    for path in sorted({file.with_suffix("") for file in KEPT.glob("bench_*")}):
+        table = path.with_suffix(".json")
+        parts.append(_markdown(json.loads(table.read_text(encoding="utf-8"))) if table.exists() else _verbatim(path))
+    return "\n\n".join(parts)
+
+
+def filled(page: str, figures: str) -> str:
+    """The page with `figures` between its markers, in place of what stood there."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{rest.split(END)[1]}"
+
+
+def missed() -> list[str]:
+    """Every claim whose target the last run missed, in words."""
+    tables = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(KEPT.glob("bench_*.json"))]
+    rows = [(table["title"], Row(**row)) for table in tables for row in table["rows"]]
+    return [f"{title}: {row.what.strip()}: {row.measured}, not {row.target}" for title, row in rows if row.ok is False]
+
+
+def _markdown(kept: dict[str, object]) -> str:
+    rows = kept["rows"]
+    assert isinstance(rows, list)
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(Row(**row).cells for row in rows)]
+    return f"### {kept['title']}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _verbatim(path: Path) -> str:
+    return f"### {path.name}\n\n```\n{path.with_suffix('.txt').read_text(encoding='utf-8').strip()}\n```"
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def main() -> None:
+    """Print the report, or write it into the README."""
+    if "--write" not in sys.argv:
+        print(written())
+        return
+    README.write_text(filled(README.read_text(encoding="utf-8"), written()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
