@@ -17,7 +17,7 @@ from gym.core.problem import Trajectory
 from gym.errors import BudgetReached, ConfigError, ConnectionFailed, WorkerLost
 from gym.llm.endpoint import Endpoint
 from gym.llm.scripted import Scripted
-from gym.llm.scripted_server import ScriptedServer
+from gym.llm.scripted_server import Answer, ScriptedServer, completion_body
 from gym.plugins import import_attribute
 from gym.train.grpo.executors.base import open_executor
 from gym.train.grpo.executors.pool import of_all
@@ -93,22 +93,25 @@ async def test_a_killed_worker_is_replaced_and_no_finished_call_is_repeated(
 
 
 async def test_a_server_is_asked_by_the_workers_and_its_rate_limits_reach_us(folder: Path) -> None:
-    heard: list[str] = []
+    heard: list[object] = []
 
     class Heard:
         def sent(self) -> str:
             return "ticket"
 
         def answered(self, ticket: str, headers: object) -> None:
-            heard.append(ticket)
+            heard.append((ticket, headers))
 
-    async with ScriptedServer(lambda body: "3", models=("m",)) as server, open_executor("ray", workers=2) as executor:
+    def limited(body: object) -> Answer:
+        return Answer(completion_body("3"), headers={"X-RateLimit-Limit-Requests": "60"})
+
+    async with ScriptedServer(limited, models=("m",)) as server, open_executor("ray", workers=2) as executor:
         endpoint = Endpoint(model="m", base_url=server.base_url)
         async with executor.open(endpoint, {"OPENAI_API_KEY": "k"}, observer=Heard()) as model:
             answers = await asyncio.gather(*(model.complete(HI, Sampling(sample=n)) for n in range(6)))
     assert [answer.text for answer in answers] == ["3"] * 6
     assert {headers["Authorization"] for headers in server.headers} == {"Bearer k"}
-    assert heard == ["ticket"] * 6
+    assert heard == [("ticket", {"x-ratelimit-limit-requests": "60"})] * 6
 
 
 async def test_a_model_that_nobody_can_ask_is_told_before_anything_is_sent(folder: Path) -> None:
