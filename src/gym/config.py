@@ -34,6 +34,9 @@ ALIASES = {
 EXECUTION_KEYS = frozenset(
     {
         "rollout_concurrency",
+        "executor",
+        "ray_address",
+        "ray_workers",
         "task_timeout",
         "call_timeout",
         "max_retries",
@@ -98,6 +101,13 @@ class RunConfig(BaseModel):
     seed: int = Field(default=0, description="of shuffling, splitting and sampling")
     rollout_concurrency: int | Literal["auto"] = Field(
         default="auto", description="model calls in flight at each endpoint; auto: as many as make it faster"
+    )
+    executor: Literal["local", "ray"] = Field(default="local", description="where models are asked and solvers run")
+    ray_address: str = Field(
+        default="", description="auto, host:port or ray://host:port (default: a cluster started here)"
+    )
+    ray_workers: int | None = Field(
+        default=None, ge=1, description="processes (default: one a node for local models, else one a CPU, at most 8)"
     )
     rollout_temperature: float = Field(default=0.7, ge=0.0, description="of training answers")
     rollout_max_tokens: int = Field(default=4096, ge=1, description="limit of one answer")

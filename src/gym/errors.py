@@ -14,6 +14,7 @@
     └── ProviderError            the world's: a model server's answer, or none               exit 6
         ├── ConnectionFailed     refused, reset, no name                         retryable
         │   └── TimedOut         no answer in time; it may still be billed
+        ├── WorkerLost           the process that had the call ended             retryable
         ├── RateLimited          429                                             retryable
         ├── ServerFailed         5xx, or a body that is no completion            retryable
         ├── RequestRejected      any other 4xx: asking again gives the same
@@ -121,6 +122,12 @@ class ConnectionFailed(ProviderError):
 
 class TimedOut(ConnectionFailed):
     """No answer within the time limit: the server may still have worked, and billed (FAULTS P5)."""
+
+
+class WorkerLost(ProviderError):
+    """A worker process ended before it answered. That says nothing of the endpoint, which may have worked, and billed."""
+
+    retryable = True
 
 
 class RateLimited(ProviderError):

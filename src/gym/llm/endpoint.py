@@ -6,10 +6,10 @@ provider whose model ids start so; OPENAI_BASE_URL.
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pydantic import SecretStr
 from yarl import URL
@@ -30,7 +30,7 @@ from gym.plugins import import_attribute, names, resolve
 if TYPE_CHECKING:
     from gym.llm.local.server import LocalServer
 
-__all__ = ["Endpoint", "Target", "open_model", "open_transport", "preflight", "target"]
+__all__ = ["Endpoint", "Observer", "Opener", "Target", "open_model", "open_transport", "preflight", "target"]
 
 SCRIPTED = "scripted:"
 SCRIPTED_AT_ONCE = 64
@@ -88,25 +88,18 @@ class Target(NamedTuple):
         return f"Target({self.model!r}, {self.base_url!r})"
 
 
-@asynccontextmanager
-async def open_model(
-    endpoint: Endpoint,
-    environ: Mapping[str, str] | None = None,
-    *,
-    on_retry: Callable[[Retry], None] | None = None,
-    on_server: Callable[["LocalServer"], None] | None = None,
-    say: Callable[[str], None] = lambda text: None,
-) -> AsyncIterator[Guarded]:
-    """The model behind a limiter of its own, ready to be asked; its connections (and its server) end with the context.
+class Opener(Protocol):
+    """Opens the bare model of an endpoint: `open_transport` here, an executor elsewhere."""
 
-    `on_server` is told of a server we started, `say` what is being waited for. Raises `ConfigError` when nobody can be
-    asked: no URL, no key, an unknown provider.
-    """
-    pace = Pace()
-    async with open_transport(endpoint, environ, on_server=on_server, say=say, observer=pace) as transport:
-        limiter = _limiter(endpoint, transport, pace, say)
-        retries = 0 if endpoint.scripted else endpoint.max_retries
-        yield Guarded(transport, limiter, max_retries=retries, hedge=endpoint.hedge, on_retry=on_retry)
+    def __call__(
+        self,
+        endpoint: Endpoint,
+        environ: Mapping[str, str] | None = None,
+        *,
+        on_server: Callable[["LocalServer"], None] | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        observer: Observer | None = None,
+    ) -> AbstractAsyncContextManager[ChatModel]: ...
 
 
 @asynccontextmanager
@@ -131,6 +124,28 @@ async def open_transport(
         yield transport
 
 
+@asynccontextmanager
+async def open_model(
+    endpoint: Endpoint,
+    environ: Mapping[str, str] | None = None,
+    *,
+    on_retry: Callable[[Retry], None] | None = None,
+    on_server: Callable[["LocalServer"], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    opener: Opener = open_transport,
+) -> AsyncIterator[Guarded]:
+    """The model behind a limiter of its own, ready to be asked; its connections (and its server) end with the context.
+
+    `on_server` is told of a server we started, `say` what is being waited for; `opener` opens the transport. Raises
+    `ConfigError` when nobody can be asked: no URL, no key, an unknown provider.
+    """
+    pace = Pace()
+    async with opener(endpoint, environ, on_server=on_server, say=say, observer=pace) as transport:
+        limiter = _limiter(endpoint, transport, pace, say)
+        retries = 0 if isinstance(transport, Scripted) else endpoint.max_retries
+        yield Guarded(transport, limiter, max_retries=retries, hedge=endpoint.hedge, on_retry=on_retry)
+
+
 def _limiter(endpoint: Endpoint, transport: ChatModel, pace: Pace, say: Callable[[str], None]) -> Limiter:
     """The limit that suits the endpoint: a script neither paces nor breaks down, our own server has its slots."""
     if endpoint.scripted:
@@ -138,7 +153,7 @@ def _limiter(endpoint: Endpoint, transport: ChatModel, pace: Pace, say: Callable
     patience_s = endpoint.outage_patience_s
     if endpoint.local:
         return Limiter(
-            endpoint.concurrency or endpoint.slots,
+            endpoint.concurrency or endpoint.slots * getattr(transport, "workers", 1),
             where=transport.name,
             patience_s=min(patience_s, LOCAL_PATIENCE_S),
             say=say,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gym.core.chat import Completion, Message, Usage
 
 CHARACTERS_PER_TOKEN = 4
-BILLED_FAILURES = frozenset({"TimedOut", "Cancelled"})
+BILLED_FAILURES = frozenset({"TimedOut", "Cancelled", "WorkerLost"})
 """Calls without an answer that the server may have worked on: their prompt is counted (FAULTS P5)."""
 
 

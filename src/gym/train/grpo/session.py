@@ -3,7 +3,7 @@
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -19,6 +19,7 @@ from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
 from gym.train.grpo.domains.base import Domain
+from gym.train.grpo.executors.base import Executor, Local, open_executor
 from gym.train.grpo.rollout_manager import RolloutManager
 
 MOST_SLOTS = 16
@@ -36,6 +37,7 @@ class Session:
     log: CallLog
     meter: Meter
     brake: Brake
+    executor: Executor = field(default_factory=Local)
 
     def width(self) -> int:
         """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
@@ -71,15 +73,18 @@ async def open_session(
             Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
         )
         log = stack.enter_context(CallLog.open(log_path, on_call=recover(meter)))
+        executor = await stack.enter_async_context(
+            open_executor(config.executor, address=config.ray_address, workers=config.ray_workers, say=say)
+        )
         opened: dict[Endpoint, Guarded] = {}
         for each in roles.values():
             if each not in opened:
                 opened[each] = await stack.enter_async_context(
-                    open_model(each, environ, on_retry=lambda retry: say(_told(retry)), say=say)
+                    open_model(each, environ, on_retry=lambda retry: say(_told(retry)), say=say, opener=executor.open)
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        yield Session(**models, log=log, meter=meter, brake=brake)
+        yield Session(**models, log=log, meter=meter, brake=brake, executor=executor)
 
 
 def open_rollouts(
@@ -96,7 +101,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        domain.solver,
+        session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
