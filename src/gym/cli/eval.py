@@ -1,7 +1,6 @@
 """`gym eval`: a model on a data set, without or with a library, with its interval."""
 
 import asyncio
-import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +66,6 @@ def command(
 async def _measure(config: RunConfig, library: Library | None, compare: bool, display: Display) -> "Measured":
     from gym.evaluation.measure import measure  # numpy and the rest load only when there is work
 
-    gc.freeze()  # each full collection would walk through all that is loaded, and hold the loop for 20 ms
     brake = Brake()
     with two_step_interrupt(brake, display):
         return await measure(config, library, compare=compare, watch=display, brake=brake)

@@ -1,7 +1,6 @@
 """`gym train [CONFIG]`: learn an experience library and show what it is worth."""
 
 import asyncio
-import gc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +52,6 @@ def command(config_file: Path | None, fork: str | None, quiet: bool, as_json: bo
 async def _train(config: RunConfig, display: Display) -> "Run":
     from gym.train.grpo.training_free_workflow import atrain  # numpy and the rest load only when there is work
 
-    gc.freeze()  # each full collection would walk through all that is loaded, and hold the loop for 20 ms
     brake = Brake()
     with two_step_interrupt(brake, display):
         return await atrain(config, watch=display, brake=brake)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.errors import ConfigError, RunFailed
@@ -43,7 +44,7 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
     )
     for note in notes:
         watch.say(note)
-    with RunDir(run_folder(config)) as folder:
+    with RunDir(run_folder(config)) as folder, rare_collections():
         async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
             manager = open_rollouts(
                 config,

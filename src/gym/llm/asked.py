@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NamedTuple, Self
@@ -25,7 +26,7 @@ class Asked(NamedTuple):
 
         The key is `gym.core.value.digest` of the three, written without a detour through pydantic.
         """
-        turns, drawn = _turns(messages, encode_basestring), _CANONICAL.encode(vars(sampling))
+        turns, drawn = _turns(messages, encode_basestring), _drawn(sampling)
         text = f"[{encode_basestring(model)},{turns},{drawn}]"
         key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
         if not text.isascii():
@@ -37,6 +38,21 @@ def _turns(messages: Sequence[Message], quoted: Callable[[str], str]) -> str:
     """The messages as canonical JSON; by hand, because prompts are long and their two fields are known."""
     turns = [f'{{"content":{quoted(message.content)},"role":"{message.role}"}}' for message in messages]
     return f"[{','.join(turns)}]"
+
+
+def _drawn(sampling: Sampling) -> str:
+    """The sampling as canonical JSON; by hand while it holds numbers only."""
+    if sampling.json_schema is not None or sampling.stop:
+        return _CANONICAL.encode(vars(sampling))
+    return (
+        f'{{"json_schema":null,"max_tokens":{_number(sampling.max_tokens)},"sample":{sampling.sample},'
+        f'"seed":{_number(sampling.seed)},"stop":[],"temperature":{_number(sampling.temperature)},'
+        f'"top_p":{_number(sampling.top_p)}}}'
+    )
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None else repr(value) if math.isfinite(value) else _CANONICAL.encode(value)
 
 
 def _plain(value: Any) -> dict[str, Any]:

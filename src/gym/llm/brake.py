@@ -7,7 +7,6 @@ Invariant: `_reason` is set once and never cleared; whoever waits is woken on it
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 
 from gym.errors import GymError
 
@@ -36,22 +35,24 @@ class Brake:
         if self._reason is not None:
             raise self._reason.with_traceback(None)
 
-    @contextlib.contextmanager
-    def wakes(self, future: asyncio.Future[None]) -> Iterator[None]:
-        """While inside, a pull sets `future`'s result: for whoever waits for something else as well."""
+    def wake(self, future: asyncio.Future[None]) -> None:
+        """Until it is let be, a pull sets `future`'s result: for whoever waits for something else as well."""
         self._waiting.add(future)
-        try:
-            if self._reason is not None:
-                _wake(future)
-            yield
-        finally:
-            self._waiting.discard(future)
+        if self._reason is not None:
+            _wake(future)
+
+    def let_be(self, future: asyncio.Future[None]) -> None:
+        """Nobody waits for `future` any more."""
+        self._waiting.discard(future)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, but no longer than until the brake is pulled."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        with self.wakes(future):
+        self.wake(future)
+        try:
             await asyncio.wait({future}, timeout=seconds)
+        finally:
+            self.let_be(future)
 
 
 def _wake(future: asyncio.Future[None]) -> None:

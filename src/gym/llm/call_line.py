@@ -44,10 +44,19 @@ class Call(Value):
 
 def write_line(asked: Asked, outcome: Completion | CallError, *, stage: str, at: str) -> bytes:
     """The line of a call, with its newline; `json.loads` of it is a `Call`."""
-    ended = _JSON.encode(outcome)
+    ended = _json(outcome)
     end = f'{ended},"error":null' if isinstance(outcome, Completion) else f'null,"error":{ended}'
     who = f'"key":"{asked.key}","stage":{quoted(stage)},"model":{quoted(asked.model)}'
     return f'{{{who},"request":{asked.request},"completion":{end},"at":{quoted(at)}}}\n'.encode("ascii")
+
+
+def _json(outcome: Completion | CallError) -> str:
+    """ASCII, lone surrogates included; pydantic is five times as fast where nothing needs escaping."""
+    try:
+        text = outcome.model_dump_json()
+    except ValueError:
+        return _JSON.encode(outcome)
+    return text if text.isascii() else _JSON.encode(outcome)
 
 
 def read_call(line: bytes) -> Call | None:

@@ -101,8 +101,11 @@ class Limiter:
             return self._give(slot)
         if (watch := stopwatch.running()) is None:
             return await self._wait(slot)
-        with watch.waiting():
+        watch.wait_began()
+        try:
             return await self._wait(slot)
+        finally:
+            watch.wait_ended()
 
     def leave(self, sent: Sent, error: BaseException | None) -> None:
         """The call of a slot ended: learn from it, then let the next one go."""
@@ -125,9 +128,9 @@ class Limiter:
         self.waiting += 1
         if len(queue) == 1:
             self._admit()
+        slot.brake.wake(waiter.woken)
         try:
-            with slot.brake.wakes(waiter.woken):
-                await waiter.woken
+            await waiter.woken
             if waiter.sent is None:
                 self._check(slot.brake)
                 slot.brake.check()
@@ -136,6 +139,7 @@ class Limiter:
                 self.leave(waiter.sent, error)
             raise
         finally:
+            slot.brake.let_be(waiter.woken)
             if waiter.sent is None:
                 waiter.gone = True
                 self.waiting -= 1

@@ -171,6 +171,7 @@ class OpenAICompatible:
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=KEEPALIVE_S),
                 headers=self._headers,
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
             self._sessions = {other: kept for other, kept in self._sessions.items() if not other.is_closed()}
             kept = self._sessions[loop] = _Kept(session, _until_the_loop_ends(session))

@@ -6,8 +6,10 @@ max_tokens or `sample`, so it is a new call, and a truncated reply is never serv
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
@@ -37,7 +39,14 @@ class Policy(ChatModel, Protocol):
 
 
 def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    """ISO 8601 in UTC, to the millisecond."""
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{_second(seconds)}.{milliseconds:03d}+00:00"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Recorded:

@@ -6,8 +6,6 @@ know nothing of it; child tasks inherit it.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 
@@ -17,24 +15,27 @@ _running: ContextVar["Stopwatch | None"] = ContextVar("stopwatch", default=None)
 class Stopwatch:
     """The clock of one rollout; `outer` is the one it was started in, which stands with it.
 
-    Invariant: it stands exactly while at least one of its calls waits and none is being answered; `_left` is then the
-    time that remains, else None.
+    Invariant: it stands, since `_stands_since`, exactly while at least one of its calls waits and none is being answered.
+    The end moves on by every wait, and the timer follows only when it rings too early: most rollouts end before it rings.
     """
 
-    def __init__(self, timeout: asyncio.Timeout, outer: "Stopwatch | None") -> None:
+    def __init__(self, seconds: float, timeout: asyncio.Timeout, outer: "Stopwatch | None") -> None:
         self.outer = outer
-        self._timeout: asyncio.Timeout | None = timeout
+        self._loop, self._timeout = asyncio.get_running_loop(), timeout
         self._waiting = self._answered = 0
-        self._left: float | None = None
+        self._stands_since: float | None = None
+        self._ends_at = self._loop.time() + seconds
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+        self._look()
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Around a wait for the endpoint."""
+    def wait_began(self) -> None:
+        """A call of this rollout waits for the endpoint."""
         self._count(waiting=1)
-        try:
-            yield
-        finally:
-            self._count(waiting=-1)
+
+    def wait_ended(self) -> None:
+        """It waits no more."""
+        self._count(waiting=-1)
 
     def call_began(self) -> None:
         """A call of this rollout has its slot."""
@@ -46,35 +47,50 @@ class Stopwatch:
 
     def close(self) -> None:
         """The rollout is over; calls that outlive it change nothing any more."""
-        self._timeout = None
+        self._over = True
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _count(self, *, waiting: int = 0, answered: int = 0) -> None:
         self._waiting += waiting
         self._answered += answered
-        if self._timeout is not None and not self._timeout.expired():
-            self._set(self._timeout, standing=self._waiting > 0 and self._answered == 0)
+        if (self._waiting > 0 and self._answered == 0) != (self._stands_since is not None):
+            self._turn()
         if self.outer is not None:
             self.outer._count(waiting=waiting, answered=answered)
 
-    def _set(self, timeout: asyncio.Timeout, *, standing: bool) -> None:
-        now = asyncio.get_running_loop().time()
-        deadline = timeout.when()
-        if standing and deadline is not None:
-            self._left = deadline - now
-            timeout.reschedule(None)
-        elif not standing and self._left is not None:
-            timeout.reschedule(now + self._left)
-            self._left = None
+    def _turn(self) -> None:
+        """Stand, or go on."""
+        now = self._loop.time()
+        if self._stands_since is None:
+            self._stands_since = now
+            return
+        self._ends_at += now - self._stands_since
+        self._stands_since = None
+        if self._timer is None:
+            self._look()
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._over or self._stands_since is not None:
+            return
+        now = self._loop.time()
+        if now < self._ends_at:
+            self._timer = self._loop.call_at(self._ends_at, self._look)
+        else:
+            self._over = True
+            self._timeout.reschedule(now)
 
 
 class working_time:  # noqa: N801 - reads like asyncio.timeout, which is a class too
     """Raise `TimeoutError` after `seconds` of work; waiting for a slot of a `Limiter` is none, a retry's backoff is."""
 
     def __init__(self, seconds: float) -> None:
-        self._timeout = asyncio.timeout(seconds)
+        self._seconds, self._timeout = seconds, asyncio.timeout(None)
 
     async def __aenter__(self) -> None:
-        self._watch = Stopwatch(await self._timeout.__aenter__(), _running.get())
+        await self._timeout.__aenter__()
+        self._watch = Stopwatch(self._seconds, self._timeout, _running.get())
         self._token = _running.set(self._watch)
 
     async def __aexit__(

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.admission import Admission, estimate_tokens
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
@@ -85,7 +86,7 @@ async def atrain(
         raise ConfigError(
             f"gate: paired needs {FEWEST_TO_DECIDE} validation problems or more to decide anything, not {len(task.val)}"
         )
-    with RunDir(run_folder(config)) as folder:
+    with RunDir(run_folder(config)) as folder, rare_collections():
         folder.accept_config(config, {**task.inputs(), **library_input(config)})
         folder.refuse_to_overwrite_edits(ACTOR)
         for note in (*task.notes, *before_spending(config, len(task.val))):
