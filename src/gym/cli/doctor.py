@@ -1,6 +1,5 @@
 """`gym doctor`: one line a check, of what is installed, cached and answering."""
 
-import asyncio
 import importlib.metadata as metadata
 import os
 import re
@@ -21,6 +20,7 @@ from gym.llm.endpoint import Endpoint, open_model, preflight
 from gym.llm.local.catalogue import CATALOGUE, find
 from gym.llm.local.cores import available_cores
 from gym.llm.local.weights import cache_dir, cached
+from gym.loop import run_on_new_loop
 from gym.plugins import names, resolve
 
 DISTRIBUTION, IMPORT_NAME = "zoo-gym", "gym"
@@ -141,7 +141,7 @@ def _endpoint(config: RunConfig) -> Iterable[Check]:
         return
     name = endpoint.model or endpoint.provider or endpoint.base_url
     try:
-        answer = _not_here(endpoint) or asyncio.run(_ask(endpoint, name))
+        answer = _not_here(endpoint) or run_on_new_loop(_ask(endpoint, name))
     except GymError as error:
         answer = Check("endpoint", "fail", str(error))
     yield answer

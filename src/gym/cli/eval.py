@@ -1,6 +1,5 @@
 """`gym eval`: a model on a data set, without or with a library, with its interval."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
 from gym.core.experience import Library
 from gym.llm.brake import Brake
+from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
     from gym.evaluation.measure import Measured
@@ -56,7 +56,7 @@ def command(
     config = load_config(config_file, overrides | {key: value for key, value in given.items() if value is not None})
     library = _library(config)
     with Display(quiet=quiet) as display:
-        measured = asyncio.run(_measure(_named(config), library, compare, display))
+        measured = run_on_new_loop(_measure(_named(config), library, compare, display))
     if as_json:
         print_json(as_object(measured))
     else:

@@ -14,6 +14,7 @@ from rich.text import Text
 from gym.cli.common import console, json_option, print_json
 from gym.core.problem import Problem, Reward, Trajectory
 from gym.errors import DataError
+from gym.loop import run_on_new_loop
 from gym.train.grpo.domains import rows
 from gym.train.grpo.domains.columns import answer_text
 from gym.train.grpo.domains.rows import Malformed, Row
@@ -40,7 +41,7 @@ def command(file: str, reward: str, timeout_s: float, as_json: bool) -> None:
     """Grade the rows of FILE (JSONL, CSV or Parquet): gold and response, and if given question and finish_reason."""
     items = _items(rows.read(file), file)
     with Workers(min(4, os.cpu_count() or 1), limit_s=timeout_s) as workers:
-        grades = asyncio.run(_grades(items, resolve_reward(reward, workers=workers), reward))
+        grades = run_on_new_loop(_grades(items, resolve_reward(reward, workers=workers), reward))
     if as_json:
         print_json(
             {"rows": [_row(item, found) for item, found in zip(items, grades, strict=True)], "summary": summary(grades)}

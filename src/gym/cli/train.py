@@ -1,6 +1,5 @@
 """`gym train [CONFIG]`: learn an experience library and show what it is worth."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
 from gym.llm.brake import Brake
+from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
     from gym.train.grpo.training_free_workflow import Run
@@ -39,7 +39,7 @@ def command(config_file: Path | None, fork: str | None, quiet: bool, as_json: bo
 
         config = fork_run(config, fork)
     with Display(quiet=quiet) as display:
-        run = asyncio.run(_train(config, display))
+        run = run_on_new_loop(_train(config, display))
     if as_json:
         found = run.report.model_dump(mode="json")
         if run.gain is not None:

@@ -10,6 +10,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from gym.loop import new_event_loop
+
 T = TypeVar("T")
 
 
@@ -18,7 +20,7 @@ class _Background:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.loop = asyncio.new_event_loop()
+        self.loop = new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, name="gym", daemon=True)
         self.thread.start()
 
