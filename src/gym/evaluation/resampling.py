@@ -52,6 +52,6 @@ def _random_sums(moved: NDArray[np.float64], seed: int, resamples: int) -> NDArr
 
 
 def _blocks(resamples: int, n: int) -> list[int]:
-    """Rows of resampling at a time, so that a block of `n` columns stays within a million numbers."""
-    most = max(1, 1_000_000 // n)
+    """Rows of resampling at a time, so that a block of `n` columns stays within a hundred thousand numbers."""
+    most = max(1, 100_000 // n)
     return [min(most, resamples - done) for done in range(0, resamples, most)]
