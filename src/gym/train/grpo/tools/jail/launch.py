@@ -1,0 +1,21 @@
+"""Where the child begins: into namespaces when the plan says so, then supervise. `sys.argv[1]` is the plan as JSON."""
+
+import json
+import sys
+from contextlib import suppress
+
+from . import namespaces
+from .supervisor import Supervisor
+
+
+def main() -> None:
+    """Serve one session until standard input ends; a refusal of the system goes to standard error, in one line."""
+    plan = json.loads(sys.argv[1])
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # when the machine runs out of memory, we go first
+    try:
+        if plan["mode"] == "namespaces":
+            namespaces.enter(plan)
+        Supervisor(plan).serve()
+    except OSError as error:
+        sys.exit(f"{error}")
