@@ -51,64 +51,62 @@ async def test_an_error_inside_a_library_hides_the_librarys_lines(session: Pytho
     assert "decoder.py" not in text
 
 
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("x = = 1", "SyntaxError"),
-        ("print('open", "SyntaxError"),
-        ("\0", "SyntaxError: source code string cannot contain null bytes"),
-        ("input('name?')", "EOFError"),
-        ("def f(): f()\nf()", "RecursionError"),
-        ("exit(3)", "SystemExit: 3"),
-        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-        ("bytearray(10 << 30)", "MemoryError"),
-        ("open('big', 'wb').write(bytes(5 << 20))", "OSError: [Errno 27]"),
-        ("files = [open('/dev/null') for _ in range(300)]", "OSError: [Errno 24]"),
-        ("class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd", "Odd"),
-        ("class Odd:\n    def __repr__(self): raise ValueError('unshowable')\nOdd()", "ValueError: unshowable"),
-        ("10 ** 10000", "ValueError: Exceeds the limit"),
-    ],
+WRONG = (
+    ("x = = 1", "SyntaxError"),
+    ("print('open", "SyntaxError"),
+    ("\0", "source code string cannot contain null bytes"),
+    ("'\ud800'", "UnicodeEncodeError"),
+    ("input('name?')", "EOFError"),
+    ("def f(): f()\nf()", "RecursionError"),
+    ("exit(3)", "SystemExit: 3"),
+    ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+    ("bytearray(10 << 30)", "MemoryError"),
+    ("open('big', 'wb').write(bytes(5 << 20))", "OSError: [Errno 27]"),
+    ("files = [open('/dev/null') for _ in range(300)]", "OSError: [Errno 24]"),
+    ("class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd", "Odd"),
+    ("class Odd:\n    def __repr__(self): raise ValueError('unshowable')\nOdd()", "ValueError: unshowable"),
+    ("10 ** 10000", "ValueError: Exceeds the limit"),
 )
-async def test_what_code_may_get_wrong_is_an_error_that_keeps_the_state(
-    session: PythonSession, code: str, kind: str
-) -> None:
+
+
+async def test_what_code_may_get_wrong_is_an_error_that_keeps_the_state(session: PythonSession) -> None:
     await run(session, "kept = 1")
-    result = await session.call({"code": code})
-    assert (result.error, result.label) == (True, "exception")
-    assert kind.removeprefix("SyntaxError: ") in result.text
-    assert await run(session, "kept") == "1"
+    for code, kind in WRONG:
+        result = await session.call({"code": code})
+        assert (result.error, result.label) == (True, "exception"), result
+        assert kind in result.text
+        assert await run(session, "kept") == "1"
 
 
 async def test_long_output_is_cut_in_the_middle_and_counted(session: PythonSession) -> None:
     text = await run(session, "print('a' * 5000 + 'é' * 5000, end='')\n'b' * 9000")
-    printed, _, value = text.partition("é\n'b")
-    assert printed == "a" * 1000 + "\n[… 8,000 characters left out here …]\n" + "é" * 999
-    assert value == "b" * 998 + "\n[… 7,002 characters left out here …]\n" + "b" * 999 + "'"
+    assert text == (
+        "a" * 1000 + "\n[… 8,000 characters left out here …]\n" + "é" * 1000 + "\n"
+        "'" + "b" * 999 + "\n[… 7,002 characters left out here …]\n" + "b" * 999 + "'"
+    )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("code", "label", "said"),
-    [
-        ("while True: pass", "cpu", "more than 2 s of computing"),
-        ("9 ** 9 ** 9", "cpu", "more than 2 s of computing"),
-        ("import os\nos._exit(7)", "died", "ended with exit code 7"),
-        ("import ctypes\nctypes.string_at(0)", "died", "ended with SIGSEGV"),
-        ("import signal\nsignal.raise_signal(signal.SIGKILL)", "died", "ended with SIGKILL"),
-        ("while True: print('x' * (1 << 20))", "output", "more than 4 MB of output"),
-        ("import os\nwhile True: os.write(2, b'x' * (1 << 20))", "output", "more than 4 MB of output"),
-        ("import sys\nsys.setrecursionlimit(10**8)\nf = lambda: f()\nrepr(f())", "died", "ended with SIGSEGV"),
-    ],
+STOPPED = (
+    ("while True: pass", "cpu", "more than 1 s of computing"),
+    ("9 ** 9 ** 9", "cpu", "more than 1 s of computing"),
+    ("import os\nos._exit(7)", "died", "ended with exit code 7"),
+    ("import ctypes\nctypes.string_at(0)", "died", "ended with SIGSEGV"),
+    ("import signal\nsignal.raise_signal(signal.SIGKILL)", "died", "ended with SIGKILL"),
+    ("for _ in range(1024): print('x' * (1 << 20))", "output", "more than 4 MB of output"),
+    ("import os\nwhile True: os.write(2, b'x' * (1 << 20))", "output", "more than 4 MB of output"),
 )
-async def test_code_that_is_stopped_says_why_and_the_session_goes_on(
-    session: PythonSession, code: str, label: str, said: str
-) -> None:
-    await run(session, "x = 1; open('file', 'w').write('kept')")
-    result = await session.call({"code": code})
-    assert (result.error, result.label, session.restarts) == (True, label, 1)
-    assert said in result.text
-    assert "variables and imports are lost" in result.text
-    assert len(result.text) < SMALL.output_chars + 500
-    assert await run(session, "'x' in globals(), open('file').read()") == "(False, 'kept')"
+
+
+async def test_code_that_is_stopped_says_why_and_the_session_goes_on(session: PythonSession) -> None:
+    await run(session, "open('file', 'w').write('kept')")
+    for restarts, (code, label, said) in enumerate(STOPPED, start=1):
+        await run(session, "x = 1")
+        result = await session.call({"code": code})
+        assert (result.error, result.label, session.restarts) == (True, label, restarts), result
+        assert said in result.text
+        assert "variables and imports are lost" in result.text
+        assert len(result.text) < SMALL.output_chars + 500
+        assert await run(session, "'x' in globals(), open('file').read()") == "(False, 'kept')"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +123,7 @@ async def test_code_that_waits_forever_is_stopped(sandbox: PythonSandbox, code: 
 async def test_memory_of_several_processes_is_counted_together(session: PythonSession) -> None:
     code = """
 import os, signal
-for _ in range(6):
+for _ in range(4):
     if os.fork() == 0:
         held = bytearray(100 << 20)
         for page in range(0, len(held), 4096):
@@ -247,7 +245,10 @@ async def test_a_session_that_is_not_used_starts_nothing(
 async def test_the_working_folder_begins_empty_and_is_removed(sandbox: PythonSandbox) -> None:
     hostile = """
 import os
-os.mkdir('closed'); open('closed/file', 'w').close(); os.chmod('closed', 0)
+os.mkdir('closed')
+open('closed/file', 'w').close()
+try: os.chmod('closed', 0)
+except PermissionError: os.mkdir('shut', 0)
 here = os.getcwd()
 for _ in range(1500):
     os.mkdir('deep'); os.chdir('deep')
@@ -295,5 +296,5 @@ async def test_it_is_a_tool_whose_arguments_are_checked(session: PythonSession, 
 
 
 async def test_odd_characters_pass(session: PythonSession) -> None:
-    assert await run(session, "'\\ud800', '\ud800'") == "('\\ud800', '\\ud800')"
+    assert await run(session, "print(ascii('\\ud800é'))\n'\\ud800é'") == "'\\ud800\\xe9'\n'\\ud800é'"
     assert await run(session, "import os\n_ = os.write(1, b'\\xff\\xfe ok')") == "\ufffd\ufffd ok"

@@ -71,7 +71,10 @@ def lock_down(plan: dict[str, Any], found: tuple[str, ...], user: int | None) ->
     if "landlock" in found:
         landlock.allow_only(**_files(plan, alone="mnt" in found))
     if "seccomp" in found:
-        seccomp.refuse_calls(only_signal=None if "pid" in found else os.getpid())
+        seccomp.refuse_calls(
+            only_signal=None if "pid" in found else os.getpid(),
+            shared_files="mnt" not in found and "own user" not in found,
+        )
 
 
 def _limit(limits: dict[str, Any], *, own_count: bool) -> None:

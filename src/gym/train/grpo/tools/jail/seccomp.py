@@ -1,7 +1,8 @@
 """A system call filter: no sockets, no tracing, no mounts or namespaces, no keyrings, nothing that goes around the filter.
 
 Where processes share their PID namespace with others it also refuses to signal anyone but oneself and to leave the
-process group, so that ending the group ends everything. The programs are classic BPF (seccomp(2)).
+process group, so that ending the group ends everything. Where they share files and user with others it also refuses to
+change modes, owners, times and attributes, which Landlock lets pass. The programs are classic BPF (seccomp(2)).
 """
 
 import ctypes
@@ -30,6 +31,8 @@ class _Machine(NamedTuple):
     counts."""
     refused_among_others: tuple[int, ...]
     """setsid, setpgid, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo."""
+    refused_on_shared_files: tuple[int, ...]
+    """chmod, chown, utime, setxattr, removexattr in all their forms; truncate by path."""
 
 
 _MACHINES = {
@@ -40,6 +43,7 @@ _MACHINES = {
         tgkill=234,
         refused=(41, 101, 310, 311, 165, 166, 155, 161, 272, 308, 250, 248, 249, 321, 298, 323, 304, 312, 319, 29),
         refused_among_others=(112, 109, 200, 129, 297),
+        refused_on_shared_files=(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 188, 189, 190, 197, 198, 199, 76),
     ),
     "aarch64": _Machine(
         arch=0xC000_00B7,
@@ -48,11 +52,14 @@ _MACHINES = {
         tgkill=131,
         refused=(198, 117, 270, 271, 40, 39, 41, 51, 97, 268, 219, 217, 218, 280, 241, 282, 265, 272, 279, 194),
         refused_among_others=(157, 154, 130, 138, 240),
+        refused_on_shared_files=(52, 53, 54, 55, 88, 5, 6, 7, 14, 15, 16, 45),
     ),
 }
 _REFUSED_EVERYWHERE = (425, 438, 428, 429, 430, 442, 447)
 """io_uring_setup, pidfd_getfd, open_tree, move_mount, fsopen, mount_setattr, memfd_secret."""
 _PIDFD_SEND_SIGNAL = 424
+_NEW_ON_SHARED_FILES = (452, 463, 466, 469)
+"""fchmodat2, setxattrat, removexattrat, file_setattr."""
 
 
 def known_machine() -> bool:
@@ -60,12 +67,12 @@ def known_machine() -> bool:
     return kernel.LINUX and kernel.MACHINE in _MACHINES
 
 
-def refuse_calls(only_signal: int | None = None) -> None:
+def refuse_calls(*, only_signal: int | None, shared_files: bool) -> None:
     """Lay the filter on this process and all it starts, for good. Needs no-new-privileges; raises `OSError`.
 
-    With `only_signal`, the own process id: signals to others and leaving the process group are refused, too.
+    With `only_signal`, the own process id, signals to others and leaving the process group are refused, too.
     """
-    code = _program(_MACHINES[kernel.MACHINE], only_signal)
+    code = _program(_MACHINES[kernel.MACHINE], only_signal, shared_files)
     kernel.prctl(kernel.PR_SET_SECCOMP, 2, _Program(len(code) // 8, ctypes.create_string_buffer(code, len(code))))
 
 
@@ -77,8 +84,10 @@ class _Program(ctypes.Structure):
         self.kept = code  # as long as the address is in use
 
 
-def _program(machine: _Machine, only_signal: int | None) -> bytes:
+def _program(machine: _Machine, only_signal: int | None, shared_files: bool) -> bytes:
     refused = machine.refused + _REFUSED_EVERYWHERE
+    if shared_files:
+        refused += machine.refused_on_shared_files + _NEW_ON_SHARED_FILES
     if only_signal is not None:
         refused += (*machine.refused_among_others, _PIDFD_SEND_SIGNAL)
     steps = [_step(_LOAD, _ARCH), _step(_EQUAL, machine.arch, yes=1), _step(_RETURN, _KILL_PROCESS)]
