@@ -268,14 +268,15 @@ import asyncio
 from gym.train.grpo.tools.python_sandbox import PythonSandbox
 async def main():
     async with PythonSandbox(mode={isolation.mode!r}).open() as session:
-        print((await session.call({{"code": {DAEMON + f"daemon({marker!r}); print('ready')"!r}}})).text, flush=True)
+        print((await session.call({{"code": {DAEMON + f"daemon({marker!r}); print(os.getcwd())"!r}}})).text, flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())
 """
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", host, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
-    assert await process.stdout.readline() == b"ready\n"
+    folder = Path((await process.stdout.readline()).decode().strip())
     assert any(b"-I" in (found / "cmdline").read_bytes() for found in processes(marker))
     process.send_signal(signal.SIGKILL)
     await process.wait()
     await settled(lambda: not processes(marker))
+    await settled(lambda: not folder.exists())

@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from gym.core.text import whole_characters
+from gym.llm.local.cores import available_cores
 from gym.train.grpo.tools import jailer
 from gym.train.grpo.tools.base import ToolResult
 from gym.train.grpo.tools.jailer import Broken, Jail
@@ -39,6 +40,7 @@ class PythonSandbox:
         self.mode = mode
         self._isolation: Isolation | None = None
         self._lock = asyncio.Lock()  # at most one search for the mode
+        self._starting = asyncio.Semaphore(available_cores())  # more would only starve the event loop
 
     async def isolation(self) -> Isolation:
         """What keeps sessions apart here, found once by starting one; raises `ConfigError` when none starts."""
@@ -50,7 +52,7 @@ class PythonSandbox:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["PythonSession"]:
         """A session; its processes and files are gone when the context ends."""
-        session = PythonSession(self.limits, (await self.isolation()).mode)
+        session = PythonSession(self.limits, (await self.isolation()).mode, self._starting)
         try:
             yield session
         finally:
@@ -60,11 +62,12 @@ class PythonSandbox:
 class PythonSession:
     """The interpreter of one rollout."""
 
-    def __init__(self, limits: Limits, mode: Mode) -> None:
+    def __init__(self, limits: Limits, mode: Mode, starting: asyncio.Semaphore) -> None:
         self.restarts = 0
         """How often the state was lost."""
         self._limits = limits
         self._mode = mode
+        self._starting = starting
         self._jail: Jail | None = None
         self._lock = asyncio.Lock()  # one request is under way in a jail at a time
 
@@ -88,7 +91,8 @@ class PythonSession:
         """A call that is cancelled takes its interpreter with it: nobody is left to hear the answer."""
         try:
             if self._jail is None:
-                self._jail = await jailer.start(self._mode, self._limits)
+                async with self._starting:
+                    self._jail = await jailer.start(self._mode, self._limits)
             return await self._jail.run(code, self._limits.wall_s)
         except asyncio.CancelledError:
             await self._discard()
