@@ -6,32 +6,15 @@ running costs nothing while the model thinks.
 """
 
 import os
-import select
 import signal
 import sys
-import time
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import frames, interpreter, kernel, lockdown, tree
-from .clip import Clip, clip
+from .call import CHUNK, TICK_MS, Call, HostGone, Worker
 
 _REQUEST_BYTES = 16 << 20
-_TICK_MS = 40
-_CHUNK = 1 << 16
-
-
-class HostGone(Exception):
-    """The host closed the conversation."""
-
-
-class Worker(NamedTuple):
-    """A running interpreter and our ends of its pipes."""
-
-    pid: int
-    requests: int
-    reports: int
-    output: int
 
 
 class Supervisor:
@@ -82,10 +65,8 @@ class Supervisor:
         for fd in (requests[0], reports[1], output[1]):
             os.close(fd)
         worker = Worker(pid, requests[1], reports[0], output[0])
-        if frames.receive(worker.reports, _CHUNK) is None:
-            raise OSError(
-                f"the interpreter does not start: {os.read(worker.output, _CHUNK).decode('utf-8', 'replace')}"
-            )
+        if frames.receive(worker.reports, CHUNK) is None:
+            raise OSError(f"the interpreter does not start: {os.read(worker.output, CHUNK).decode('utf-8', 'replace')}")
         for fd in (worker.requests, worker.reports, worker.output):
             os.set_blocking(fd, False)
         return worker
@@ -109,7 +90,7 @@ class Supervisor:
     def _answer(self, code: str) -> dict[str, Any]:
         """Run one piece of code; whatever comes of it is the answer."""
         worker = self.worker = self.worker or self._start()
-        call = _Call(worker, code, self.limits)
+        call = Call(worker, code, self.limits)
         self._signal_all(signal.SIGCONT)
         outcome = self._outcome(call)
         if outcome == "done":
@@ -121,10 +102,10 @@ class Supervisor:
             self._forget(worker)
         return {"outcome": outcome, "exit": self.ended, "output": call.output.text(), **call.report}
 
-    def _outcome(self, call: "_Call") -> str:
+    def _outcome(self, call: Call) -> str:
         """Waits for the report or for the first limit that is passed."""
         while True:
-            call.wait(_TICK_MS)
+            call.wait(TICK_MS)
             if outcome := call.passed():
                 return outcome
             if self._reap(call.worker):
@@ -164,97 +145,6 @@ class Supervisor:
         for fd in worker[1:]:
             os.close(fd)
         self.worker = None
-
-
-class _Call:
-    """One piece of code on its way: what is still to be sent, what has come, what it may use."""
-
-    def __init__(self, worker: Worker, code: str, limits: dict[str, Any]) -> None:
-        self.worker = worker
-        self.limits = limits
-        self.nonce = os.urandom(16).hex()
-        self.report: dict[str, str] = {}
-        self.output = Clip(limits["output_chars"])
-        self._unsent = memoryview(frames.encoded({"nonce": self.nonce, "code": code}))
-        self._incoming = frames.Incoming(_CHUNK + 8 * limits["output_chars"])
-        self._open = {worker.output, worker.reports}
-        self._state = ""
-        self._next_look = 0.0
-        self._ends = time.monotonic() + limits["wall_s"]
-        self._cpu_before = tree.use().cpu_s
-
-    def wait(self, timeout_ms: int) -> None:
-        """Move what can be moved; raises `HostGone`."""
-        poll = select.poll()
-        for fd in (sys.stdin.fileno(), *self._open):
-            poll.register(fd, select.POLLIN)
-        if self._unsent:
-            poll.register(self.worker.requests, select.POLLOUT)
-        ready = {fd for fd, _ in poll.poll(timeout_ms)}
-        if sys.stdin.fileno() in ready:
-            raise HostGone
-        self._send()
-        self._read_output()
-        self.take_reports()
-
-    def passed(self) -> str:
-        """How the call has ended; empty: it has not."""
-        if self._state:
-            return self._state
-        if (now := time.monotonic()) > self._ends:
-            return "wall"
-        if self.output.bytes > self.limits["output_mb"] << 20:
-            return "output"
-        if now < self._next_look:
-            return ""
-        self._next_look = now + _TICK_MS / 1000
-        used = tree.use()
-        if used.cpu_s - self._cpu_before > self.limits["cpu_s"]:
-            return "cpu"
-        if used.processes > self.limits["processes"]:
-            return "processes"
-        return "memory" if used.memory_bytes > self.limits["memory_mb"] << 20 else ""
-
-    def take_reports(self) -> None:
-        """Reports with another nonce are late or forged, and dropped."""
-        with suppress(BlockingIOError):
-            try:
-                while not self._state and self.worker.reports in self._open:
-                    self._incoming.add(self._read(self.worker.reports, self._incoming.wanted))
-                    if (message := self._incoming.next()) is not None and message.get("nonce") == self.nonce:
-                        self._state, self.report = "done", self._believed(message)
-            except frames.Garbled:
-                self._state = "garbled"
-
-    def drain(self) -> None:
-        """What was printed before the end is in the pipe."""
-        while self.output.bytes <= self.limits["output_mb"] << 20 and self._read_output():
-            pass
-
-    def _believed(self, message: dict[str, Any]) -> dict[str, str]:
-        """The texts, not much longer than an honest interpreter makes them."""
-        most = 2 * self.limits["output_chars"]
-        kept = {name: message.get(name, "") for name in ("value", "error")}
-        return {name: clip(text, most) for name, text in kept.items() if isinstance(text, str)}
-
-    def _send(self) -> None:
-        with suppress(BlockingIOError, BrokenPipeError):
-            if self._unsent:
-                self._unsent = self._unsent[os.write(self.worker.requests, self._unsent) :]
-
-    def _read_output(self) -> int:
-        try:
-            chunk = self._read(self.worker.output, _CHUNK)
-        except BlockingIOError:
-            return 0
-        self.output.add(chunk)
-        return len(chunk)
-
-    def _read(self, fd: int, most: int) -> bytes:
-        """Bytes that are there; none at the end of the pipe, which is then no longer waited for."""
-        if not (chunk := os.read(fd, most)):
-            self._open.discard(fd)
-        return chunk
 
 
 def _arrange(requests: int, reports: int, output: int) -> tuple[int, int]:
