@@ -55,17 +55,11 @@ def bubblewrap_command(plan: Mapping[str, Any]) -> list[str]:
     """What to put before a command; raises `FileNotFoundError` when bubblewrap is not installed."""
     if (program := shutil.which("bwrap")) is None:
         raise FileNotFoundError("bubblewrap: not installed")
-    size = str(plan["limits"]["folder_mb"] << 20)
-    command = [
-        program,
-        *["--die-with-parent", "--as-pid-1", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"],
-    ]
+    command = [program, "--die-with-parent", "--as-pid-1"]
+    command += ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     command += ["--unshare-user"] if os.geteuid() else []
-    command += [
-        *["--perms", "0755", "--dir", "/dev", "--proc", "/proc", "--size"],
-        size,
-        *["--tmpfs", "/tmp", "--symlink", "/tmp", "/dev/shm"],
-    ]
+    command += ["--perms", "0755", "--dir", "/dev", "--proc", "/proc"]
+    command += ["--size", str(plan["limits"]["folder_mb"] << 20), "--tmpfs", "/tmp", "--symlink", "/tmp", "/dev/shm"]
     for path, source in plan["readable"].items():
         for folder in [*reversed(Path(path).parents)][1:]:
             command += ["--perms", "0755", "--dir", str(folder)]
