@@ -1,0 +1,1 @@
+"""Tools that an agent's loop can call: one file each, `TOOL = …`."""
