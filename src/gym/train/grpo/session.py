@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from gym.config import RunConfig
 from gym.core.chat import ChatModel, Sampling
-from gym.core.problem import Reward
+from gym.core.problem import Reward, Solver
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
@@ -35,6 +35,8 @@ class Session:
     meter: Meter
     brake: Brake
     slots: asyncio.Semaphore
+    solver: Solver | None = None
+    """The agent of the run; None: the domain's own solver."""
 
     def model(self, stage: str) -> ChatModel:
         """The endpoint of a stage; every call of it is recorded, metered and stopped by the brake."""
@@ -74,7 +76,15 @@ async def open_session(
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        yield Session(**models, log=log, meter=meter, brake=brake, slots=asyncio.Semaphore(config.rollout_concurrency))
+        slots = asyncio.Semaphore(config.rollout_concurrency)
+        solver = None
+        if config.mode == "agent":
+            from gym.train.grpo.agent import open_agent  # tools load only for those who use them
+
+            solver = await stack.enter_async_context(
+                open_agent(config, embedded=roles["policy"].local, environ=environ)
+            )
+        yield Session(**models, log=log, meter=meter, brake=brake, slots=slots, solver=solver)
 
 
 def open_rollouts(
@@ -91,7 +101,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        domain.solver,
+        session.solver or domain.solver,
         reward,
         slots=session.slots,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
