@@ -35,7 +35,7 @@ def find_call(text: str, specs: Sequence[ToolSpec]) -> Found | None:
     if "<think>" in text[start:]:
         return None
     known = {spec.name: spec for spec in specs}
-    found = (_fenced(text, start, known), _tagged(text, start), _bare(text, start, known))
+    found = (_fenced(text, start, known), _tagged(text, start, known), _bare(text, start, known))
     return max((one for one in found if one is not None), key=lambda one: one.end, default=None)
 
 
@@ -75,16 +75,15 @@ def _blocks(text: str, start: int) -> Iterator[_Block]:
         yield _Block(language, begin, place, place, False)
 
 
-def _tagged(text: str, start: int) -> Found | None:
+def _tagged(text: str, start: int, known: Mapping[str, ToolSpec]) -> Found | None:
     """The tags of Qwen and Hermes; the last may be left open at the end of the reply."""
     closing = text.rfind("</tool_call>", start)
     opening = text.rfind("<tool_call>", start, None if closing < 0 else closing)
     if opening < 0:
         return None
-    begin, stop = opening + len("<tool_call>"), len(text) if closing < 0 else closing
-    if closing < 0 and json_object(text[begin:stop]) is None:
-        return None
-    return Found(_call(text[begin:stop]), len(text) if closing < 0 else closing + len("</tool_call>"))
+    content = text[opening + len("<tool_call>") : None if closing < 0 else closing]
+    call = _strict(content, known) if closing < 0 else _call(content)
+    return None if call is None else Found(call, len(text) if closing < 0 else closing + len("</tool_call>"))
 
 
 def _bare(text: str, start: int, known: Mapping[str, ToolSpec]) -> Found | None:

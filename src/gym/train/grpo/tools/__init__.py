@@ -1,1 +1,1 @@
-"""Tools that a model may call in agent mode: one file each, found by name."""
+"""Tools that an agent's loop can call: one file each, `TOOL = …`."""

@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import IO, Any, TextIO, cast
 
 from gym.config import McpServer, expanded
-from gym.core.chat import ToolSpec
 from gym.errors import ConfigError, MissingExtra
 from gym.train.grpo.tools.base import ToolResult, ToolSession
 
@@ -54,29 +53,36 @@ async def mounted(
 class MountedServer:
     """The tools of one server, each called NAME_TOOL; a `gym.train.grpo.tools.toolbox.ToolServer`."""
 
-    def __init__(self, link: "_Link", tools: Sequence["Listed"]) -> None:
+    def __init__(self, link: "_Link", listed: Sequence["Listed"]) -> None:
         self._link = link
-        self._names = {_wire_name(link.name, tool.name): tool.name for tool in tools}
-        self.specs = tuple(
-            ToolSpec(
-                name=_wire_name(link.name, tool.name), description=tool.description or "", parameters=tool.inputSchema
-            )
-            for tool in tools
-        )
+        self.tools = tuple(MountedTool(link, tool) for tool in listed)
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Mapping[str, ToolSession]]:
-        """Its tools for one rollout: over the run's process, or over one that is started by the first call."""
-        link = self._link if self._link.where.shared else self._link.another()
-        try:
-            yield {name: _Remote(link, tool) for name, tool in self._names.items()}
-        finally:
-            if link is not self._link:
-                await link.close()
+    async def open(self) -> AsyncIterator[Mapping[str, ToolSession]]:
+        """Its tools for one rollout: over the run's process, or over one of their own."""
+        async with self._link.for_a_rollout() as link:
+            yield {tool.name: _Remote(link, tool.listed.name) for tool in self.tools}
+
+
+class MountedTool:
+    """One tool of a server."""
+
+    def __init__(self, link: "_Link", listed: "Listed") -> None:
+        self.name = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{link.name}.{listed.name}")[:64]
+        self.description = listed.description or listed.title or listed.name
+        self.parameters: Mapping[str, Any] = listed.inputSchema
+        self.listed = listed
+        self._link = link
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[ToolSession]:
+        """The tool without the others of its server."""
+        async with self._link.for_a_rollout() as link:
+            yield _Remote(link, self.listed.name)
 
 
 class _Remote:
-    """One tool of a server."""
+    """A tool within a rollout."""
 
     def __init__(self, link: "_Link", tool: str) -> None:
         self._link, self._tool = link, tool
@@ -97,9 +103,17 @@ class _Link:
         self._lock = asyncio.Lock()
         self._failed_starts = 0
 
-    def another(self) -> "_Link":
-        """A way to another process of the same server."""
-        return _Link(self.name, self.where, self._environ)
+    @asynccontextmanager
+    async def for_a_rollout(self) -> AsyncIterator["_Link"]:
+        """This way, or one to another process, which starts with the first call."""
+        if self.where.shared:
+            yield self
+            return
+        own = _Link(self.name, self.where, self._environ)
+        try:
+            yield own
+        finally:
+            await own.close()
 
     async def tools(self) -> Sequence["Listed"]:
         """What the server lists, page by page."""
@@ -117,7 +131,7 @@ class _Link:
         try:
             live = await self._connected()
         except ConfigError as error:
-            return ToolResult(text=f"Error: {error}", failed=True)
+            return ToolResult(text=str(error), error=True)
         try:
             return _result(await live.session.call_tool(tool, dict(arguments)))
         except asyncio.CancelledError:  # it took too long: before it is asked again it must show that it lives
@@ -125,11 +139,11 @@ class _Link:
             raise
         except McpError as error:
             live.gone = live.gone or error.error.code == CONNECTION_CLOSED
-            reason = "the server of this tool died and is started again" if live.gone else error.error.message
-            return ToolResult(text=f"Error: {reason}", failed=True)
+            reason = "The server of this tool died and is started anew." if live.gone else error.error.message
+            return ToolResult(text=reason, error=True)
         except (BrokenResourceError, ClosedResourceError):
             live.gone = True
-            return ToolResult(text="Error: the server of this tool died and is started again", failed=True)
+            return ToolResult(text="The server of this tool died and is started anew.", error=True)
 
     async def close(self) -> None:
         """End the process, if there is one."""
@@ -171,7 +185,7 @@ class _Live:
         live = cls(name, where, environ)
         try:
             async with asyncio.timeout(where.start_timeout):
-                await live._ready
+                await asyncio.shield(live._ready)
         except TimeoutError:
             await live.end()
             raise ConfigError(f"MCP server {name!r} did not start within {where.start_timeout:g} s") from None
@@ -197,6 +211,7 @@ class _Live:
         """Close the connection and end the process; a start that hangs is cancelled."""
         self._leave.set()
         if not self._ready.done():
+            self._ready.cancel()
             self._keeper.cancel()
         await asyncio.wait([self._keeper])
 
@@ -255,12 +270,8 @@ def _chosen(name: str, where: McpServer, tools: Sequence["Listed"]) -> Sequence[
     return [known[tool] for tool in where.tools] or list(tools)
 
 
-def _wire_name(server: str, tool: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", f"{server}.{tool}")[:64]
-
-
 def _result(found: "CallToolResult") -> ToolResult:
     parts = [part.text if isinstance(part, TextContent) else f"[{part.type} left out]" for part in found.content]
     if not parts and found.structuredContent is not None:
         parts = [json.dumps(found.structuredContent, ensure_ascii=False)]
-    return ToolResult(text="\n".join(parts), failed=found.isError)
+    return ToolResult(text="\n".join(parts), error=found.isError)
