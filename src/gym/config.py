@@ -138,7 +138,9 @@ class RunConfig(BaseModel):
         default="auto", description="by the server's tool calls or in plain text; auto: text where the server has none"
     )
     max_tool_steps: int = Field(default=8, ge=0, description="replies of one rollout that may call tools")
-    tool_timeout: float = Field(default=30.0, gt=0.0, description="seconds for one tool call")
+    tool_timeout: float = Field(
+        default=90.0, gt=0.0, description="seconds after which a tool call is given up (Python has a shorter limit)"
+    )
     rollout_context: int = Field(default=32768, ge=256, description="agent mode: tokens of one whole conversation")
     mcp_servers: Mapping[str, McpServer] = Field(
         default_factory=dict, validate_default=True, description="{name: {command, args, env} or {url, headers}}"

@@ -38,4 +38,5 @@ async def _opened(name: str, config: RunConfig, stack: AsyncExitStack, environ: 
 
         server = name.removeprefix("mcp:")
         return await stack.enter_async_context(mounted(server, config.mcp_servers[server], environ))
-    return Alone(plugins.resolve("tool", MODULES.get(name, name)))
+    found = plugins.resolve("tool", MODULES.get(name, name))
+    return Alone(found() if isinstance(found, type) else found)  # a class is made once a run
