@@ -58,7 +58,6 @@ def test_a_call_is_found_in_whatever_form(text: str) -> None:
         f"<think>{FIX}",
         f"{FIX}<think>or not",
         f"<think>{FIX}</think>The answer is 4.",
-        "```python\nprint(1)\n```\nThis prints 1.",
         "```python\nprint(1)",
         "```c\nint main;\n```",
         '```json\n{"answer": 4}\n```',
@@ -77,6 +76,15 @@ def test_a_last_block_of_python_calls_the_python_tool_where_there_is_one() -> No
     text = "I compute.\n```python\nprint(6 * 7)\n```\n"
     assert found(text) == ("python", {"code": "print(6 * 7)\n"})
     assert find_call(text, SPECS[1:]) is None
+
+
+def test_python_with_an_answer_behind_it_is_a_call_unless_it_was_run_before() -> None:
+    text = "```python\nprint(6 * 7)\n```\nSo the answer is 41."
+    call = find_call(text, SPECS)
+    assert call is not None
+    assert text[: call.end].endswith("```")
+    assert find_call(text, SPECS, {"print(6 * 7)"}) is None
+    assert find_call(text.removesuffix("So the answer is 41."), SPECS, {"print(6 * 7)"}) is not None
 
 
 def test_code_may_hold_raw_line_breaks_inside_its_json() -> None:

@@ -249,6 +249,28 @@ async def test_in_plain_text_the_last_step_is_told_so_too() -> None:
     assert (found.messages[0].role, found.finish_reason) == ("system", "tool_limit")
 
 
+async def test_code_that_was_run_may_stand_in_the_answer() -> None:
+    class Python(Memory):
+        name = "python"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.parameters = {"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]}
+
+        @asynccontextmanager
+        async def open(self) -> AsyncIterator[Any]:
+            yield self
+
+        async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+            return ToolResult(text="42")
+
+    code = "```python\nprint(6 * 7)\n```"
+    scripted, _ = model(f"{code}\nIt is 41.", f"With\n{code}\nit is 42.")
+    found = await loop(Python(), calls="text")(scripted, ASKED, SAMPLING)
+    assert found.messages[2].content == code
+    assert (found.output, found.tools) == (f"With\n{code}\nit is 42.", {"python": ToolUse(calls=1)})
+
+
 async def test_an_output_cannot_close_its_own_marks() -> None:
     class Liar(Memory):
         @asynccontextmanager

@@ -2,12 +2,14 @@
 
 Small models write the right JSON under the wrong tags (or none), so every form that can only be a call is read: a block
 `tool_call`, the tags of Qwen and Hermes, a JSON object that names a known tool; and, where there is a Python tool, a last
-block of Python. Code fences of other languages are part of the answer. The last call wins: models draft first.
+block of Python, and any that has not been run yet, since small models write an answer behind their code that they cannot
+know. Code fences of other languages are part of the answer. The last call wins: models draft first.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from gym.core.chat import ToolCall, ToolSpec
@@ -28,23 +30,24 @@ class Found(NamedTuple):
     end: int
 
 
-def find_call(text: str, specs: Sequence[ToolSpec]) -> Found | None:
-    """The last whole call after the last closed thought, or None."""
+def find_call(text: str, specs: Sequence[ToolSpec], ran: AbstractSet[str] = frozenset()) -> Found | None:
+    """The last whole call after the last closed thought, or None. `ran`: Python that was run before."""
     thought, tag, _ = text.rpartition("</think>")
     start = len(thought) + len(tag)
     if "<think>" in text[start:]:
         return None
     known = {spec.name: spec for spec in specs}
-    found = (_fenced(text, start, known), _tagged(text, start, known), _bare(text, start, known))
+    found = (_fenced(text, start, known, ran), _tagged(text, start, known), _bare(text, start, known))
     return max((one for one in found if one is not None), key=lambda one: one.end, default=None)
 
 
-def _fenced(text: str, start: int, known: Mapping[str, ToolSpec]) -> Found | None:
+def _fenced(text: str, start: int, known: Mapping[str, ToolSpec], ran: AbstractSet[str]) -> Found | None:
     last = None
     for block in _blocks(text, start):
         content = text[block.start : block.stop]
         if block.closed:
-            call = _in_block(block.language, content, not text[block.end :].strip(), known)
+            runs = content.strip() not in ran or not text[block.end :].strip()
+            call = _in_block(block.language, content, runs, known)
         else:
             call = _strict(content, known) if block.language == "tool_call" else None
         last = last if call is None else Found(call, block.end)
@@ -100,13 +103,13 @@ def _bare(text: str, start: int, known: Mapping[str, ToolSpec]) -> Found | None:
     return None
 
 
-def _in_block(language: str, content: str, last: bool, known: Mapping[str, ToolSpec]) -> ToolCall | None:
+def _in_block(language: str, content: str, runs: bool, known: Mapping[str, ToolSpec]) -> ToolCall | None:
     match language:
         case "tool_call" | "tool_calls" | "tool":
             return _call(content)
         case "json" | "":
             return _strict(content, known)
-        case "python" | "py" | "python3" if last and PYTHON in known:
+        case "python" | "py" | "python3" if runs and PYTHON in known:
             return _made(PYTHON, {_code_argument(known[PYTHON]): content})
     return None
 

@@ -11,6 +11,7 @@ from gym.core.template import Template
 from gym.core.value import canonical_json
 from gym.train.grpo.solvers.dialect import CUT, Said, noted
 from gym.train.grpo.solvers.find_call import PYTHON, find_call
+from gym.train.grpo.tools.arguments import json_object
 from gym.train.grpo.tools.base import ToolResult
 
 STOP = ("<tool_output", "```output", "```tool_output")
@@ -37,10 +38,11 @@ print(6 * 7)
 
 
 class TextCalls:
-    """The dialect of everyone else."""
+    """The dialect of everyone else, for one rollout: it knows which Python was run."""
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
         self._specs = tuple(specs)
+        self._ran: set[str] = set()
 
     def opening(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The tools in front of the system message, where the prompt stays the same from library to library."""
@@ -56,9 +58,10 @@ class TextCalls:
     def read(self, completion: Completion) -> Said:
         """At most one call; what the model wrote behind it is dropped, since it cannot know the output yet."""
         text = completion.text
-        found = None if completion.finish_reason in CUT else find_call(text, self._specs)
+        found = None if completion.finish_reason in CUT else find_call(text, self._specs, self._ran)
         if found is None:
             return Said(Message(role="assistant", content=text), ())
+        self._ran |= {str(value).strip() for value in (json_object(found.call.arguments) or {}).values()}
         return Said(Message(role="assistant", content=text[: found.end]), (found.call,))
 
     def answers(self, calls: Sequence[ToolCall], results: Sequence[ToolResult], note: str) -> tuple[Message, ...]:
