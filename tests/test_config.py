@@ -1,5 +1,6 @@
 """Settings are parsed once at the edge: every spelling, one precedence, no secret shown (SPEC 4.2, 4.7)."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,39 @@ def test_the_digest_changes_with_what_decides_the_result_and_with_nothing_else()
     base = RunConfig(model_name_or_path="m")
     assert base.digest() == RunConfig(model_name_or_path="m", rollout_concurrency=3, budget_calls=4, hedge=3.0).digest()
     assert base.digest() != RunConfig(model_name_or_path="m", seed=1).digest()
+
+
+FILES = {"files": {"command": "serve-files", "env": {"TOKEN": "${SECRET}"}}}
+
+
+def test_tools_are_a_list_or_names_between_commas(tmp_path: Path) -> None:
+    file = written(tmp_path, "mode: agent\ntools: [python, my.tools:SEARCH]\n")
+    assert load_config(file, environ={}).tools == ("python", "my.tools:SEARCH")
+    assert load_config(file, {"tools": "python, "}, environ={}).tools == ("python",)
+
+
+def test_a_servers_secrets_are_filled_in_when_it_starts_and_never_saved() -> None:
+    environ = {"SECRET": "s3cret"}
+    for given in (FILES, json.dumps(FILES)):
+        config = load_config(None, {"mode": "agent", "tools": "mcp:files", "mcp_servers": given}, environ)
+        assert config.mcp_servers["files"].env == {"TOKEN": "${SECRET}"}
+        assert "s3cret" not in json.dumps(config.public())
+
+
+@pytest.mark.parametrize(
+    ("servers", "words"),
+    [
+        ({}, "the tool mcp:files has no server here (there: none)"),
+        ({"other": {"command": "x"}}, "(there: other)"),
+        ({"files": {}}, "give either command (a program to start) or url"),
+        ({"files": {"command": "x", "url": "http://y"}}, "give either command (a program to start) or url"),
+        ({"files": {"command": "x", "comand": "y"}}, "mcp_servers.files.comand: Extra inputs are not permitted"),
+        ({"my files": {"command": "x"}}, "'my files' is no name for a server"),
+        ({"files": {"url": "http://y", "headers": {"Authorization": ["s3cret"]}}}, "mcp_servers.files.headers"),
+    ],
+)
+def test_a_server_that_cannot_be_meant_is_refused_without_showing_what_it_holds(servers: object, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, {"mode": "agent", "tools": ["mcp:files"], "mcp_servers": servers}, environ={})
+    assert words in str(caught.value)
+    assert "s3cret" not in str(caught.value)

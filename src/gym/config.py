@@ -9,10 +9,20 @@ import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, SecretStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from gym.core.value import digest
 from gym.errors import ConfigError
@@ -60,6 +70,34 @@ EXECUTION_KEYS = frozenset(
 _ENV = re.compile(r"\$\{(\w+)\}")
 
 
+class McpServer(BaseModel):
+    """Where a server of the Model Context Protocol is; `${NAME}` is read from the environment when it is started."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str = ""
+    """Program to start; it speaks over its standard input and output."""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = Field(default_factory=dict)
+    """Its environment, beside PATH and HOME."""
+    url: str = ""
+    """Of a server that runs already (streamable HTTP)."""
+    headers: Mapping[str, str] = Field(default_factory=dict)
+    """Sent with every request to the URL."""
+    tools: tuple[str, ...] = ()
+    """Its tools that are mounted; all when empty."""
+    shared: bool = True
+    """One process for the whole run; false: one for each rollout that calls it."""
+    start_timeout: float = Field(default=30.0, gt=0.0)
+    """Seconds until it must have listed its tools."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError("give either command (a program to start) or url")
+        return self
+
+
 class RunConfig(BaseModel):
     """The settings of one run; every field is also a `--option` of the command."""
 
@@ -95,6 +133,24 @@ class RunConfig(BaseModel):
     reward: str = Field(default="", description="exact, normalized, numeric, regex, json, math, judge, or pkg.mod:fn")
     system_prompt: str = Field(default="", description="instructions in front of every problem (default: the domain's)")
     allow_overlap: bool = Field(default=False, description="let training and held-out problems overlap")
+
+    mode: Literal["chat", "agent"] = Field(
+        default="chat", description="agent: the model may call tools before it answers"
+    )
+    tools: tuple[str, ...] = Field(
+        default=(), description="agent mode: python, mcp:NAME (one of mcp_servers), pkg.mod:TOOL (default: python)"
+    )
+    tool_calls: Literal["auto", "native", "text"] = Field(
+        default="auto", description="by the server's tool calls or in plain text; auto: text where the server has none"
+    )
+    max_tool_steps: int = Field(default=8, ge=0, description="replies of one rollout that may call tools")
+    tool_timeout: float = Field(
+        default=90.0, gt=0.0, description="seconds after which a tool call is given up (Python has a shorter limit)"
+    )
+    rollout_context: int = Field(default=32768, ge=256, description="agent mode: tokens of one whole conversation")
+    mcp_servers: Mapping[str, McpServer] = Field(
+        default_factory=dict, validate_default=True, description="{name: {command, args, env} or {url, headers}}"
+    )
 
     epochs: int = Field(default=3, ge=1, description="passes over the training problems")
     batch_size: int = Field(default=100, ge=1, description="problems per step; the library changes between steps")
@@ -169,6 +225,21 @@ class RunConfig(BaseModel):
     save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
     logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
 
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _comma_separated(cls, given: object) -> object:
+        return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
+
+    @field_validator("mcp_servers")
+    @classmethod
+    def _names_to_call_them_by(cls, servers: Mapping[str, McpServer], info: ValidationInfo) -> Mapping[str, McpServer]:
+        if odd := [name for name in servers if not re.fullmatch(r"[a-zA-Z0-9_-]{1,32}", name)]:
+            raise ValueError(f"{odd[0]!r} is no name for a server: letters, digits, _ and - only")
+        wanted = [name.removeprefix("mcp:") for name in info.data.get("tools", ()) if name.startswith("mcp:")]
+        if missing := [name for name in wanted if name not in servers]:
+            raise ValueError(f"the tool mcp:{missing[0]} has no server here (there: {', '.join(servers) or 'none'})")
+        return servers
+
     @field_validator("api_base_url", "reflector_base_url", "judge_base_url")
     @classmethod
     def _no_password_in_a_url(cls, url: str) -> str:
@@ -225,8 +296,9 @@ def load_config(
         }
     for key, value in (overrides or {}).items():
         values[canonical_key(key, "command line")] = _expand(key, value, environ)
-    if isinstance(prices := values.get("prices"), str):
-        values["prices"] = _parse_yaml(prices, "prices")
+    for key in ("prices", "mcp_servers"):
+        if isinstance(given := values.get(key), str):
+            values[key] = _parse_yaml(given, key)
     values = _from_environment(environ) | values
     try:
         return RunConfig(**values)
@@ -259,8 +331,13 @@ def _read_yaml(path: str | Path) -> dict[str, Any]:
 
 
 def _expand(key: str, value: Any, environ: Mapping[str, str]) -> Any:
+    """`${NAME}` from the environment, but for a mapping, which is saved as it is written; see `expanded`."""
+    return expanded(key, value, environ) if isinstance(value, str) and key != "mcp_servers" else value
+
+
+def expanded(key: str, value: str, environ: Mapping[str, str]) -> str | None:
     """`${NAME}` from the environment; for a key, a name that is not set counts as no value, else it is an error."""
-    if not isinstance(value, str) or not _ENV.search(value):
+    if not _ENV.search(value):
         return value
     missing = [name for name in _ENV.findall(value) if not environ.get(name)]
     if missing and not key.endswith("key"):
@@ -282,5 +359,6 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 def _first_error(error: ValidationError, where: str) -> str:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
-    got = "" if "key" in key or "url" in key else f" (got {first.get('input')!r})"
+    secret = "key" in key or "url" in key or key.startswith("mcp_servers")
+    got = "" if secret else f" (got {first.get('input')!r})"
     return f"{where}: {key}: {first['msg']}{got}"

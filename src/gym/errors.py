@@ -18,7 +18,8 @@
         ├── RateLimited          429                                             retryable
         ├── ServerFailed         5xx, or a body that is no completion            retryable
         ├── RequestRejected      any other 4xx: asking again gives the same
-        │   └── ContextExceeded  the prompt is longer than the model's window
+        │   ├── ContextExceeded  the prompt is longer than the model's window
+        │   └── ToolsRefused     this server or model takes no tools
         ├── AccessDenied         401, 403, 404 (no such model): fatal, the run stops
         └── EndpointDown         nobody answered for too long: fatal; state is saved, the same command continues
 
@@ -148,6 +149,10 @@ class RequestRejected(ProviderError):
 
 class ContextExceeded(RequestRejected):
     """The prompt does not fit into the model's context window."""
+
+
+class ToolsRefused(RequestRejected):
+    """The server, or this model of it, knows no tool calls."""
 
 
 class AccessDenied(ProviderError):

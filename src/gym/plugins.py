@@ -22,6 +22,7 @@ KINDS = {
     "provider": Kind("gym.llm.providers", "PROVIDER"),
     "reward": Kind("gym.train.grpo.rewards", "REWARD"),
     "domain": Kind("gym.train.grpo.domains", "DOMAIN"),
+    "tool": Kind("gym.train.grpo.tools", "TOOL"),
 }
 
 

@@ -20,6 +20,7 @@ from gym.errors import (
     RequestRejected,
     ServerFailed,
     TimedOut,
+    ToolsRefused,
 )
 from gym.llm import blocking
 from gym.llm.openai_compatible import OpenAICompatible
@@ -103,6 +104,34 @@ async def test_each_refusal_becomes_its_error(answer: Answer, kind: type[Provide
     assert words in str(error)
     assert "\n" not in str(error)
     assert "http://127.0.0.1:" in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(error_body("registry.ollama.ai/library/gemma:2b does not support tools"), 400),
+        Answer(
+            {"message": '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser', "code": 400},
+            400,
+        ),
+        Answer(error_body("tools param requires --jinja flag"), 500),
+        Answer(error_body("No endpoints found that support tool use."), 404),
+        Answer(
+            error_body("Unrecognized request argument supplied: tools", param="tools", code="unknown_parameter"), 400
+        ),
+        Answer(error_body("This model does not support function calling"), 400),
+    ],
+)
+async def test_a_server_without_tools_is_told_from_one_that_refuses_the_request(answer: Answer) -> None:
+    error = await error_of(answer)
+    assert type(error) is ToolsRefused
+    assert not error.fatal
+    assert "--tool-calls text" in str(error)
+
+
+async def test_a_bad_tool_is_a_bad_request() -> None:
+    error = await error_of(Answer(error_body("Invalid schema for function 'add'", param="tools[0].function"), 400))
+    assert type(error) is RequestRejected
 
 
 async def test_a_hang_is_cut_at_the_time_limit() -> None:

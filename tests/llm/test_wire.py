@@ -3,12 +3,16 @@
 from typing import Any
 
 import pytest
-from openai.types.chat import ChatCompletion
+from openai.types.chat import ChatCompletion, ChatCompletionMessageParam, ChatCompletionToolParam
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
+from pydantic import TypeAdapter
 
-from gym.core.chat import Completion, Message, Sampling, Usage
+from gym.core.chat import Completion, Message, Sampling, ToolCall, ToolSpec, Usage
 from gym.llm.scripted_server import completion_body
 from gym.llm.wire import NotACompletion, parse_completion, parse_usage, request_body
+
+SPEC = ToolSpec(name="add", description="Adds.", parameters={"type": "object", "properties": {"a": {"type": "number"}}})
+CALL = ToolCall(id="call_7", name="add", arguments='{"a": 1}')
 
 
 def reply(message: dict[str, Any] | None, finish: str | None = "stop") -> Completion:
@@ -155,3 +159,67 @@ def test_a_body_that_is_no_completion_is_refused(body: object) -> None:
 def test_an_interrupted_server_is_no_answer() -> None:
     with pytest.raises(NotACompletion, match="ran out of resources"):
         reply({"content": "4"}, "insufficient_system_resource")
+
+
+def test_calls_and_results_are_sent_as_the_official_types_want_them() -> None:
+    turns = [
+        Message(role="user", content="1 + 1?"),
+        Message(role="assistant", content="", tool_calls=(CALL,)),
+        Message(role="tool", content="2", tool_call_id="call_7"),
+    ]
+    body = request_body("m", turns, Sampling(tools=(SPEC,)))
+    TypeAdapter(list[ChatCompletionMessageParam]).validate_python(body["messages"])
+    TypeAdapter(list[ChatCompletionToolParam]).validate_python(body["tools"])
+    function = {"name": "add", "arguments": '{"a": 1}'}
+    assert body["messages"][1:] == [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "call_7", "type": "function", "function": function}],
+        },
+        {"role": "tool", "content": "2", "tool_call_id": "call_7"},
+    ]
+    spec = {"name": "add", "description": "Adds.", "parameters": SPEC.parameters}
+    assert body["tools"] == [{"type": "function", "function": spec}]
+
+
+def test_without_tools_a_request_says_nothing_of_them() -> None:
+    body = request_body("m", [Message(role="user", content="?"), Message(role="assistant", content="")], Sampling())
+    assert body == {"model": "m", "messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": ""}]}
+
+
+def test_reasoning_goes_back_with_every_turn_that_calls_a_tool_once_the_server_sent_any() -> None:
+    first = Message(role="assistant", content="", tool_calls=(CALL,), reasoning="let me add")
+    second = Message(role="assistant", content="", tool_calls=(CALL,))
+    sent = request_body("m", [first, second, Message(role="assistant", content="2")], Sampling())["messages"]
+    assert [turn.get("reasoning_content") for turn in sent] == ["let me add", "", None]
+    assert "reasoning_content" not in request_body("m", [second], Sampling())["messages"][0]
+
+
+def test_official_tool_calls_are_read() -> None:
+    calls = [{"id": "call_7", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    choice = {"index": 0, "finish_reason": "tool_calls", "logprobs": None, "message": message}
+    official = ChatCompletion.model_validate(completion_body(None, choices=[choice]))
+    found = parse_completion(official.model_dump())
+    assert (found.tool_calls, found.finish_reason, found.text) == ((CALL,), "tool_calls", "")
+
+
+@pytest.mark.parametrize(
+    ("message", "read"),
+    [
+        ({"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}, [("call_0", "f", '{"a": 1}')]),
+        ({"tool_calls": [{"id": None, "function": {"name": "f"}}]}, [("call_0", "f", "{}")]),
+        (
+            {"tool_calls": [{"id": "x", "function": {"name": "f"}}, {"id": "x", "function": {"name": "g"}}]},
+            [("x", "f", "{}"), ("call_1", "g", "{}")],
+        ),
+        ({"function_call": {"name": "f", "arguments": "{"}}, [("call_0", "f", "{")]),
+        ({"tool_calls": [{}, None, {"function": {"name": ""}}, {"function": "f"}]}, []),
+        ({"tool_calls": None}, []),
+        ({"tool_calls": "f"}, []),
+    ],
+)
+def test_odd_tool_calls_are_read_for_what_they_are(message: dict[str, Any], read: list[tuple[str, str, str]]) -> None:
+    found = reply({"content": "", **message}).tool_calls
+    assert [(call.id, call.name, call.arguments) for call in found] == read

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
+    "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
     "outage_patience", "experience_lib_path",
     "budget_usd", "budget_tokens", "budget_calls", "output_dir", "experiment_name",

@@ -9,12 +9,44 @@ from gym.core.value import Value
 
 FinishReason = Literal["stop", "length", "content_filter", "tool_calls", "unknown"]
 
+OMITTED_WHEN_EMPTY = frozenset({"tool_calls", "tool_call_id", "reasoning", "tools"})
+"""Fields of messages and samplings that are not written when empty: without tools, requests and their keys stay as they
+were before there were tools."""
+
+
+def _empty(value: object) -> bool:
+    return not value
+
+
+class ToolSpec(Value):
+    """A tool as the model is told of it."""
+
+    name: str = Field(pattern="^[a-zA-Z0-9_-]{1,64}$")
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON schema of the arguments, an object."""
+
+
+class ToolCall(Value):
+    """A model's wish to run a tool."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it: it may be broken."""
+
 
 class Message(Value):
     """One turn of a conversation."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_empty)
+    """What an assistant's turn asks for."""
+    tool_call_id: str = Field(default="", exclude_if=_empty)
+    """The call that a tool's turn answers."""
+    reasoning: str = Field(default="", exclude_if=_empty)
+    """What the server sent as reasoning beside a turn with calls: some want it back while the tools run."""
 
 
 class Sampling(Value):
@@ -27,6 +59,8 @@ class Sampling(Value):
     stop: tuple[str, ...] = ()
     json_schema: Mapping[str, Any] | None = None
     """A JSON schema that the reply must satisfy, where the server can constrain it."""
+    tools: tuple[ToolSpec, ...] = Field(default=(), exclude_if=_empty)
+    """What the model may call."""
     sample: int = 0
     """Which of several draws of one request: part of its identity, never sent (FAULTS P9)."""
 
@@ -76,6 +110,7 @@ class Completion(Value):
     latency_s: float = 0.0
     note: str = ""
     """Why the text is empty, when the reply's shape says so (`choices: []`, `content: null`)."""
+    tool_calls: tuple[ToolCall, ...] = Field(default=(), exclude_if=_empty)
 
 
 class ChatModel(Protocol):

@@ -1,6 +1,6 @@
 """A problem, one attempt at it, and what a reward says of the attempt."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pydantic import Field
@@ -19,6 +19,16 @@ class Problem(Value):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
 
 
+class ToolUse(Value):
+    """How often one tool was called, and how many of these calls ended in an error."""
+
+    calls: int = 0
+    errors: int = 0
+
+    def __add__(self, other: "ToolUse") -> "ToolUse":
+        return ToolUse(calls=self.calls + other.calls, errors=self.errors + other.errors)
+
+
 class Trajectory(Value):
     """What one attempt said, and at what price."""
 
@@ -32,6 +42,18 @@ class Trajectory(Value):
     reasoning: str = ""
     note: str = ""
     latency_s: float = 0.0
+    """Of the model's replies; time in tools is not in it."""
+    tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
+    """By tool name; a tool that the model made up is among them."""
+
+
+def tool_use(trajectories: Iterable[Trajectory]) -> dict[str, ToolUse]:
+    """Calls and errors of each tool over several trajectories, names sorted."""
+    total: dict[str, ToolUse] = {}
+    for trajectory in trajectories:
+        for name, used in trajectory.tools.items():
+            total[name] = total.get(name, ToolUse()) + used
+    return dict(sorted(total.items()))
 
 
 class Verdict(Value):

@@ -51,6 +51,17 @@ def shown(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1].rstrip() + "…")
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """`text` itself up to `limit` characters; else its head and tail around a line that says how much is missing.
+
+    >>> cut_middle("a" * 6 + "b" * 6, 4)
+    'aa\\n[… 8 characters left out here …]\\nbb'
+    """
+    half = limit // 2
+    missing = len(text) - 2 * half
+    return text if len(text) <= limit else f"{text[:half]}\n[… {missing:,} characters left out here …]\n{text[-half:]}"
+
+
 def _composed_line(text: str) -> str:
     """NFC with blanks collapsed; composing may join what an invisible character kept apart, so it comes last."""
     visible = "".join(_visible(character) for character in whole_characters(text))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NamedTuple, Self
 
-from gym.core.chat import Message, Sampling
+from gym.core.chat import OMITTED_WHEN_EMPTY, Message, Sampling
 from gym.core.value import Value
 
 
@@ -26,24 +26,29 @@ class Asked(NamedTuple):
 
         The key is `gym.core.value.digest` of the three, written without a detour through pydantic.
         """
-        turns, drawn = _turns(messages, encode_basestring), _drawn(sampling)
+        turns, drawn = _turns(messages, encode_basestring, _CANONICAL), _drawn(sampling)
         text = f"[{encode_basestring(model)},{turns},{drawn}]"
         key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
         if not text.isascii():
-            turns, drawn = _turns(messages, encode_basestring_ascii), _ASCII.encode(vars(sampling))
+            turns, drawn = _turns(messages, encode_basestring_ascii, _ASCII), _ASCII.encode(_plain(sampling))
         return cls(model, key, f'{{"messages":{turns},"sampling":{drawn}}}')
 
 
-def _turns(messages: Sequence[Message], quoted: Callable[[str], str]) -> str:
-    """The messages as canonical JSON; by hand, because prompts are long and their two fields are known."""
-    turns = [f'{{"content":{quoted(message.content)},"role":"{message.role}"}}' for message in messages]
+def _turns(messages: Sequence[Message], quoted: Callable[[str], str], encoder: json.JSONEncoder) -> str:
+    """The messages as canonical JSON; by hand where there are no tools, because prompts are long and have two fields."""
+    turns = [
+        encoder.encode(_plain(message))
+        if message.tool_calls or message.tool_call_id or message.reasoning
+        else f'{{"content":{quoted(message.content)},"role":"{message.role}"}}'
+        for message in messages
+    ]
     return f"[{','.join(turns)}]"
 
 
 def _drawn(sampling: Sampling) -> str:
     """The sampling as canonical JSON; by hand while it holds numbers only."""
-    if sampling.json_schema is not None or sampling.stop:
-        return _CANONICAL.encode(vars(sampling))
+    if sampling.json_schema is not None or sampling.stop or sampling.tools:
+        return _CANONICAL.encode(_plain(sampling))
     return (
         f'{{"json_schema":null,"max_tokens":{_number(sampling.max_tokens)},"sample":{sampling.sample},'
         f'"seed":{_number(sampling.seed)},"stop":[],"temperature":{_number(sampling.temperature)},'
@@ -57,7 +62,7 @@ def _number(value: float | None) -> str:
 
 def _plain(value: Any) -> dict[str, Any]:
     if isinstance(value, Value):
-        return vars(value)
+        return {name: part for name, part in vars(value).items() if part or name not in OMITTED_WHEN_EMPTY}
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{value!r} does not go into JSON")

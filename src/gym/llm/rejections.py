@@ -18,6 +18,7 @@ from gym.errors import (
     RateLimited,
     RequestRejected,
     ServerFailed,
+    ToolsRefused,
 )
 
 _CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
@@ -30,6 +31,12 @@ _UNSUPPORTED = re.compile(
     re.I,
 )
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
+_NO_TOOLS = re.compile(
+    r"not support(ed)?\b.{0,40}\b(tools?|function calling)\b|support tool use|tools? (param )?(choice )?requires --"
+    r"|\btools\b.{0,40}\b(not support|unsupported|unrecogni[sz]ed|unknown|unexpected|not permitted)",
+    re.I,
+)
+"""Ollama, OpenRouter, vLLM, llama.cpp: as they say it, under whatever status."""
 OPTIONAL_PARAMETERS = ("max_completion_tokens", "max_tokens", "response_format", "temperature", "top_p", "seed", "stop")
 """What a request can do without, when the server says that it must (FAULTS P1)."""
 
@@ -102,6 +109,8 @@ def _kind(found: Refusal, model: str) -> tuple[type[ProviderError], str]:
         return AccessDenied, "the account has no credit left"
     if status == 403:
         return AccessDenied, "this key may not use it"
+    if _NO_TOOLS.search(found.message) or (found.param == "tools" and codes & _UNSUPPORTED_CODES):
+        return ToolsRefused, "it takes no tools: use --tool-calls text"
     if status == 404:
         return AccessDenied, f"check the model {model!r} and the URL, which usually ends in /v1"
     if status == 429:

@@ -4,10 +4,11 @@ Servers differ in what they leave out, so every field is read for what it is, an
 (`Completion.note`, `Usage.known`) instead of raised (FAULTS M6, S4). Checked against the official SDK's types in tests.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gym.core.chat import Completion, FinishReason, Message, Sampling, Usage
+from gym.core.chat import Completion, FinishReason, Message, Sampling, ToolCall, ToolSpec, Usage
 
 FINISH_REASONS: Mapping[str, FinishReason] = {
     "stop": "stop",
@@ -28,15 +29,17 @@ class NotACompletion(ValueError):
 
 def request_body(model: str, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
     """The JSON to post. A sampling value that is None is not sent; `sample` never is (FAULTS P9)."""
+    thinks = any(message.reasoning for message in messages)
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": message.role, "content": _well_formed(message.content)} for message in messages],
+        "messages": [_turn(message, thinks) for message in messages],
         "temperature": sampling.temperature,
         "max_tokens": sampling.max_tokens,
         "seed": sampling.seed,
         "top_p": sampling.top_p,
         "stop": list(sampling.stop) or None,
         "response_format": sampling.json_schema and _response_format(sampling.json_schema),
+        "tools": [_function(tool) for tool in sampling.tools] or None,
     }
     return {key: value for key, value in body.items() if value is not None}
 
@@ -59,6 +62,7 @@ def parse_completion(body: object, latency_s: float = 0.0) -> Completion:
         system_fingerprint=_text(body.get("system_fingerprint")) or None,
         latency_s=latency_s,
         note=reply.note,
+        tool_calls=reply.tool_calls,
     )
 
 
@@ -86,6 +90,7 @@ class _Reply(NamedTuple):
     text: str
     reasoning: str
     note: str
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 def _reply(choice: Mapping[str, Any] | None) -> _Reply:
@@ -96,7 +101,26 @@ def _reply(choice: Mapping[str, Any] | None) -> _Reply:
         return _Reply(_text(choice.get("text")), "", "" if choice.get("text") else "the choice has no message")
     text = _text(message.get("content"))
     reasoning = _text(message.get("reasoning_content")) or _text(message.get("reasoning"))
-    return _Reply(text, reasoning, "" if text else _why_empty(message, reasoning))
+    return _Reply(text, reasoning, "" if text else _why_empty(message, reasoning), tuple(_calls(message)))
+
+
+def _calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
+    """The calls that name a function, each with an id of its own; servers leave ids out, repeat them, or send objects."""
+    listed = message.get("tool_calls")
+    entries = listed if isinstance(listed, list) else [{"function": message.get("function_call")}]
+    ids = set[str]()
+    for place, entry in enumerate(entries):
+        function = entry.get("function") if isinstance(entry, Mapping) else None
+        if not isinstance(function, Mapping) or not _text(function.get("name")):
+            continue
+        given = _text(entry.get("id"))
+        name = given if given and given not in ids else f"call_{place}"
+        ids.add(name)
+        yield ToolCall(id=name, name=_text(function["name"]), arguments=_arguments(function.get("arguments")))
+
+
+def _arguments(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps({} if value is None else value, ensure_ascii=False)
 
 
 def _why_empty(message: Mapping[str, Any], reasoning: str) -> str:
@@ -136,6 +160,30 @@ def _count(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return int(value) if value >= 0 and value == value and value != float("inf") else None
+
+
+def _turn(message: Message, thinks: bool) -> dict[str, Any]:
+    """`reasoning_content` is no field of the official API: only servers that sent reasoning get it back, and with every
+    turn that calls a tool, for DeepSeek refuses a conversation in which one lacks it."""
+    turn: dict[str, Any] = {"role": message.role, "content": _well_formed(message.content)}
+    if message.tool_call_id:
+        turn["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        turn["content"] = turn["content"] or None
+        turn["tool_calls"] = [_call(call) for call in message.tool_calls]
+        if thinks:
+            turn["reasoning_content"] = _well_formed(message.reasoning)
+    return turn
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    function = {"name": _well_formed(call.name), "arguments": _well_formed(call.arguments)}
+    return {"id": call.id, "type": "function", "function": function}
+
+
+def _function(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from gym.config import RunConfig
 from gym.core.chat import ChatModel, Sampling
-from gym.core.problem import Reward
+from gym.core.problem import Reward, Solver
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
@@ -38,6 +38,8 @@ class Session:
     meter: Meter
     brake: Brake
     executor: Executor = field(default_factory=Local)
+    agent: Solver | None = None
+    """The solver of agent mode; None: the domain's own."""
 
     def width(self) -> int:
         """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
@@ -84,7 +86,14 @@ async def open_session(
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
-        yield Session(**models, log=log, meter=meter, brake=brake, executor=executor)
+        agent = None
+        if config.mode == "agent":
+            from gym.train.grpo.agent import open_agent  # tools load only for those who use them
+
+            agent = await stack.enter_async_context(
+                open_agent(config, embedded=roles["policy"].local, environ=environ, say=say)
+            )
+        yield Session(**models, log=log, meter=meter, brake=brake, executor=executor, agent=agent)
 
 
 def open_rollouts(
@@ -101,7 +110,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        session.executor.remote(domain.solver),
+        session.agent or session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),

@@ -1,5 +1,7 @@
 """Fit a long text into a budget by leaving out its middle, and say so (FAULTS S11)."""
 
+from gym.core.text import cut_middle
+
 CHARS_PER_TOKEN = 3
 """Cautious: English runs at about 4, code and other scripts below."""
 
@@ -10,11 +12,7 @@ def shorten(text: str, max_tokens: int) -> str:
     >>> shorten("a" * 50, 1000) == "a" * 50
     True
     """
-    limit = max(max_tokens, 16) * CHARS_PER_TOKEN
-    if len(text) <= limit:
-        return text
-    half = limit // 2
-    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out here …]\n{text[-half:]}"
+    return cut_middle(text, max(max_tokens, 16) * CHARS_PER_TOKEN)
 
 
 def was_shortened(text: str, max_tokens: int) -> bool:
