@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gym.core.problem import Problem, Solver
 from gym.train.grpo.solvers.single_turn import single_turn
@@ -32,6 +32,18 @@ class Prompts:
     """Instructions in the system prompt, before the library; may be empty."""
 
 
+class Preset(NamedTuple):
+    """A split known by one name: what `load` is asked for, for training and held out."""
+
+    train: str
+    test: str
+
+
+def no_preset(source: str, seed: int) -> Preset | None:
+    """Every source means one set."""
+    return None
+
+
 def no_veto(text: str) -> str | None:
     """Every experience text is welcome."""
     return None
@@ -49,3 +61,5 @@ class Domain:
     solver: Solver = single_turn
     veto: Callable[[str], str | None] = no_veto
     """The domain's own reason to refuse an experience text, or None."""
+    preset: Callable[[str, int], Preset | None] = no_preset
+    """The split that a source and the run's seed name, or None when the source is one set."""
