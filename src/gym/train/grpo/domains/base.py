@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gym.core.problem import Problem, Solver
+from gym.core.value import Value
 from gym.train.grpo.solvers.single_turn import single_turn
 
 
@@ -24,12 +25,31 @@ class Load(Protocol):
         ...
 
 
+class StageWords(Value):
+    """What a domain adds to the instructions of a large reflector's stages; each may be empty."""
+
+    summarize: str = ""
+    critique: str = ""
+    consolidate: str = ""
+
+
+NO_WORDS = StageWords()
+
+
 @dataclass(frozen=True)
 class Prompts:
     """What a domain tells the model."""
 
     solve: str = ""
     """Instructions in the system prompt, before the library; may be empty."""
+    labelled: StageWords = NO_WORDS
+    """For reflection that is shown the reference answer."""
+    unlabelled: StageWords = NO_WORDS
+    """For reflection on majority votes: it must speak of no reference (SPEC 1.8)."""
+
+    def words(self, use_groundtruth: bool) -> StageWords:
+        """What is added to the stages of a run with, or without, ground truth."""
+        return self.labelled if use_groundtruth else self.unlabelled
 
 
 class Preset(NamedTuple):
