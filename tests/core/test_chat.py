@@ -26,8 +26,8 @@ def test_tools_and_calls_are_part_of_a_requests_identity_and_survive_the_disk() 
     call = ToolCall(id="a", name="add", arguments="{}")
     turns = [*asked, Message(role="assistant", content="", tool_calls=(call,), reasoning="hm")]
     answered = [*turns, Message(role="tool", content="4", tool_call_id="a")]
-    keys = {Asked.of("m", said, Sampling()) for said in (asked, turns, answered).key}
-    assert len(keys | {Asked.of("m", asked, Sampling(tools=(SPEC,)))}).key == 4
+    keys = {Asked.of("m", said, Sampling()).key for said in (asked, turns, answered)}
+    assert len(keys | {Asked.of("m", asked, Sampling(tools=(SPEC,))).key}) == 4
     for message in answered:
         assert Message.model_validate_json(message.model_dump_json()) == message
     assert Sampling.model_validate_json(Sampling(tools=(SPEC,)).model_dump_json()).tools == (SPEC,)

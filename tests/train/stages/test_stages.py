@@ -13,6 +13,7 @@ from gym.core.reflection import Critique, Summary
 from gym.core.rollout import Rollout
 from gym.errors import AccessDenied, RateLimited
 from gym.llm.scripted import Scripted
+from gym.train.grpo.domains.base import StageWords
 from gym.train.grpo.stages.consolidate import consolidate, decide
 from gym.train.grpo.stages.critique import critique
 from gym.train.grpo.stages.flow import Ask, adrive, drive
@@ -305,3 +306,22 @@ async def test_the_map_calls_of_a_consolidation_do_not_wait_for_each_other() -> 
         made = await adrive(consolidate(proposals(*adds), Library(), LARGE, seed=0), model)
     assert sorted(made.operations, key=str) == sorted(adds, key=str)
     assert model.calls == 5
+
+
+@pytest.mark.parametrize("profile", ["large", "small"])
+def test_a_domains_words_are_added_to_the_instructions_of_a_large_reflector_only(profile: str) -> None:
+    words = StageWords(summarize="#sum", critique="#crit", consolidate="#cons")
+    settings = ReflectionSettings.model_validate({"profile": profile, "words": words})
+    model = Answers("read", "[]", "[]")
+    drive(summarize(rollout("x" * 500, 1.0), "", settings), model)
+    drive(critique(PROBLEM, PAIR, "", settings), model)
+    drive(
+        consolidate(
+            proposals(Add(experience="When x, do y."), Add(experience="When a, do b.")), library(), settings, seed=0
+        ),
+        model,
+    )
+    heard = [ask.messages[0].content.rpartition("\n\n")[2] for ask in model.asked]
+    assert [word for word in heard if word.startswith("#")] == (
+        ["#sum", "#crit", "#cons"] if profile == "large" else []
+    )

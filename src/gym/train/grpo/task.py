@@ -53,6 +53,7 @@ def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Tas
             "no training data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set"
         )
     domain = load_domain(config)
+    config = _with_preset(config, domain)
     notes: list[str] = []
     everything = read_problems(config, domain, config.dataset, reward, notes, truncate=config.dataset_truncate)
     parts = split(everything, val=config.val_fraction, test=config.test_fraction, seed=config.seed)
@@ -64,6 +65,15 @@ def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Tas
     notes += _overlaps(named, allowed=config.allow_overlap)
     train = parts.train if config.use_groundtruth else _unlabelled(parts.train)
     return Task(domain, train, tuple(val), tuple(test), tuple(notes))
+
+
+def _with_preset(config: RunConfig, domain: Domain) -> RunConfig:
+    """A data set's name may stand for a split: then it names the held-out problems too, unless the user does."""
+    meant = domain.preset(config.dataset, config.seed)
+    if meant is None:
+        return config
+    held_out = config.test or ("" if config.test_fraction else meant.test)
+    return config.model_copy(update={"dataset": meant.train, "test": held_out})
 
 
 def train_reward(config: RunConfig, judge: ChatModel | None = None) -> Reward:

@@ -288,6 +288,7 @@ class Workbench:
             if is_embedded(reflector)
             else config.reflector_context,
             use_groundtruth=config.use_groundtruth,
+            words=self.task.domain.prompts.words(config.use_groundtruth),
         )
 
     def admission(self, shown: Library) -> Admit:

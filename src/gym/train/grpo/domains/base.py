@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from gym.core.problem import Problem, Solver
+from gym.core.value import Value
 from gym.train.grpo.solvers.single_turn import single_turn
 
 
@@ -24,12 +25,43 @@ class Load(Protocol):
         ...
 
 
+class StageWords(Value):
+    """What a domain adds to the instructions of a large reflector's stages; each may be empty."""
+
+    summarize: str = ""
+    critique: str = ""
+    consolidate: str = ""
+
+
+NO_WORDS = StageWords()
+
+
 @dataclass(frozen=True)
 class Prompts:
     """What a domain tells the model."""
 
     solve: str = ""
     """Instructions in the system prompt, before the library; may be empty."""
+    labelled: StageWords = NO_WORDS
+    """For reflection that is shown the reference answer."""
+    unlabelled: StageWords = NO_WORDS
+    """For reflection on majority votes: it must speak of no reference (SPEC 1.8)."""
+
+    def words(self, use_groundtruth: bool) -> StageWords:
+        """What is added to the stages of a run with, or without, ground truth."""
+        return self.labelled if use_groundtruth else self.unlabelled
+
+
+class Preset(NamedTuple):
+    """A split known by one name: what `load` is asked for, for training and held out."""
+
+    train: str
+    test: str
+
+
+def no_preset(source: str, seed: int) -> Preset | None:
+    """Every source means one set."""
+    return None
 
 
 def no_veto(text: str) -> str | None:
@@ -49,3 +81,5 @@ class Domain:
     solver: Solver = single_turn
     veto: Callable[[str], str | None] = no_veto
     """The domain's own reason to refuse an experience text, or None."""
+    preset: Callable[[str, int], Preset | None] = no_preset
+    """The split that a source and the run's seed name, or None when the source is one set."""

@@ -29,7 +29,7 @@ from gym.errors import ProviderError
 from gym.train.grpo.stages.critique import repair_question
 from gym.train.grpo.stages.flow import Ask, Stage, Together, ask, failure
 from gym.train.grpo.stages.parse import parse_operations
-from gym.train.grpo.stages.prompts import CONSOLIDATE, sections
+from gym.train.grpo.stages.prompts import CONSOLIDATE, extended, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
 
@@ -116,7 +116,8 @@ def _question(
         if conflicts
         else ""
     )
-    return ask(CONSOLIDATE.render(conflicts=warned), sections(parts), settings.sampling())
+    system = extended(CONSOLIDATE.render(conflicts=warned), settings.words.consolidate)
+    return ask(system, sections(parts), settings.sampling())
 
 
 def _told(operation: Operation) -> str:

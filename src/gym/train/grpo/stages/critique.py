@@ -12,7 +12,7 @@ from gym.core.rollout import INFORMATIVE_SPREAD
 from gym.errors import ProviderError
 from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
 from gym.train.grpo.stages.parse import last_valid, parse_operations
-from gym.train.grpo.stages.prompts import CRITIQUE, CRITIQUE_SMALL, EXAMPLE_MARKS, REPAIR, sections
+from gym.train.grpo.stages.prompts import CRITIQUE, CRITIQUE_SMALL, EXAMPLE_MARKS, REPAIR, extended, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
 
@@ -139,7 +139,8 @@ def _question(problem: Problem, summaries: Sequence[Summary], library: str, sett
     }
     for number, summary in enumerate(summaries, start=1):
         parts[f"attempt {number} ({_label(summary)})"] = shorten(summary.text, each)
-    return ask(CRITIQUE.render(max_operations=str(settings.max_operations)), sections(parts), settings.sampling())
+    system = extended(CRITIQUE.render(max_operations=str(settings.max_operations)), settings.words.critique)
+    return ask(system, sections(parts), settings.sampling())
 
 
 def _label(summary: Summary) -> str:

@@ -70,6 +70,11 @@ A proposal that you do not mention is taken as it is.{{conflicts}}""")
 REPAIR = Template("""Your reply could not be used: {{reason}}. Reply again with nothing but the JSON{{shape}}.""")
 
 
+def extended(instructions: str, words: str) -> str:
+    """A stage's instructions, and what the domain adds to them."""
+    return f"{instructions}\n\n{words}" if words else instructions
+
+
 def sections(parts: Mapping[str, str]) -> str:
     """Delimited blocks in the given order; empty ones are left out. Values are never scanned."""
     return "\n\n".join(f"<{name}>\n{value}\n</{name}>" for name, value in parts.items() if value)

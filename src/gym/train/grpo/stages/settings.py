@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from gym.core.chat import Sampling
 from gym.core.value import Value
+from gym.train.grpo.domains.base import StageWords
 
 
 class ReflectionSettings(Value):
@@ -16,6 +17,8 @@ class ReflectionSettings(Value):
     context: int = 32768
     """Tokens that a reflection prompt and its reply may take together."""
     use_groundtruth: bool = True
+    words: StageWords = StageWords()
+    """What the domain adds to the instructions; a small reflector is spared it."""
 
     def sampling(
         self, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None, sample: int = 0

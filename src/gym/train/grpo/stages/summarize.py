@@ -6,7 +6,7 @@ from gym.core.rollout import Rollout
 from gym.errors import ProviderError
 from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
 from gym.train.grpo.stages.parse import after_thought
-from gym.train.grpo.stages.prompts import SUMMARIZE, SUMMARIZE_SMALL, sections
+from gym.train.grpo.stages.prompts import SUMMARIZE, SUMMARIZE_SMALL, extended, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
 
@@ -47,7 +47,7 @@ def _question(rollout: Rollout, library: str, settings: ReflectionSettings) -> A
         "feedback": _feedback(rollout, settings),
         "reference answer": (rollout.problem.ground_truth or "") if settings.use_groundtruth else "",
     }
-    system = SUMMARIZE_SMALL if small else SUMMARIZE
+    system = SUMMARIZE_SMALL if small else extended(SUMMARIZE, settings.words.summarize)
     return ask(system, sections(parts), settings.sampling(120 if small else None, sample=rollout.index))
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gym.errors import DataError
 from gym.train.grpo.domains import rows
+from gym.train.grpo.domains.base import Preset
 
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
 
@@ -63,7 +64,15 @@ SETS = {
     "gsm8k": Source(("gsm8k_test", "gsm8k"), "openai/gsm8k:main:test", "question", "answer"),
 }  # fmt: skip
 PRESETS = {"paper_aime": "aime:2000-2023,sample=100"}
-"""The paper trains on 100 of AIME 2000-2023 and tests on `aime24+aime25`."""
+TESTS = {"paper_aime": "aime24+aime25"}
+"""The paper trains on 100 of AIME 2000-2023 and tests on 2024 and 2025."""
+
+
+def preset(source: str, seed: int) -> Preset | None:
+    """The paper's split: 100 problems drawn by `seed` to learn from, the two later years held out."""
+    name, _, options = source.partition(":")
+    known = name.strip().lower().replace("-", "_")
+    return Preset(f"{known}:seed={seed},{options}", TESTS[known]) if known in TESTS else None
 
 
 class Options(NamedTuple):
