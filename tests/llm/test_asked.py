@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gym.core.chat import Message, Sampling
+from gym.core.chat import Message, Sampling, ToolCall, ToolSpec
 from gym.core.value import digest
 from gym.llm.asked import Asked
+from gym.llm.call_line import Request
 
 texts = st.text(st.characters(codec=None), max_size=20) | st.sampled_from(
     ["\ud83c\udf89", "🎉", "\ud83c", "\\ud83c", '"', "\\", "\x7f\0"]
@@ -79,4 +80,24 @@ def test_the_order_and_the_kind_of_a_schemas_mapping_do_not_matter() -> None:
 
 
 def test_every_field_of_a_message_is_in_the_key() -> None:
-    assert Message.model_fields.keys() == {"role", "content"}  # `asked` writes these two by hand
+    """`asked` writes two fields by hand; whoever adds one has to add it there, and here."""
+    plain = Message(role="user", content="?")
+    changed: list[Message] = [
+        Message(role="assistant", content="?"), Message(role="user", content="!"),
+        plain.model_copy(update={"tool_calls": (ToolCall(id="a", name="add", arguments="{}"),)}),
+        plain.model_copy(update={"tool_call_id": "a"}), plain.model_copy(update={"reasoning": "hm"}),
+    ]  # fmt: skip
+    assert len(changed) == len(Message.model_fields)
+    assert len({Asked.of("m", (message,), Sampling()).key for message in (plain, *changed)}) == 6
+
+
+def test_requests_with_tools_are_read_back_as_they_were_asked() -> None:
+    call = ToolCall(id="a", name="add", arguments='{"text": "é"}')
+    turns = (
+        Message(role="user", content="é"), Message(role="assistant", content="", tool_calls=(call,), reasoning="hm"),
+        Message(role="tool", content="4", tool_call_id="a"),
+    )  # fmt: skip
+    sampling = Sampling(tools=(ToolSpec(name="add", description="é", parameters={"type": "object"}),))
+    asked = Asked.of("m", turns, sampling)
+    assert asked.request.isascii()
+    assert Request.model_validate_json(asked.request) == Request(messages=turns, sampling=sampling)
