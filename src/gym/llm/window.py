@@ -27,6 +27,10 @@ FIRST_LATENCY_S = 1.0
 """Of a round trip, until there was one."""
 TROUBLED = 0.2
 """Share of recent calls without an answer (timeouts, 503) from which on the server counts as overloaded."""
+REFUSED = 0.15
+"""Share of recent calls refused from which on it does."""
+QUIET = 20
+"""Answers in a row after which a refusal is a new one."""
 
 
 @dataclass
@@ -73,6 +77,7 @@ class Window:
         self._more, self._rest, self._up = 2.0, 0, True
         self._shrunk_at, self._refused_at = -math.inf, 0.0
         self._latency_s, self._trouble = FIRST_LATENCY_S, 0.0
+        self._refusals, self._quiet, self._first_refused_at = 0.0, QUIET, 0.0
         self._round = self._new_round(0)
 
     @property
@@ -84,6 +89,8 @@ class Window:
         """A call was answered; `in_flight` counts it still."""
         self._latency_s += ((now - sent_at) - self._latency_s) / 16
         self._trouble -= self._trouble / max(FEWEST, self.limit)
+        self._refusals -= self._refusals / max(FEWEST, self.limit)
+        self._quiet += 1
         if self._round.answered(now, in_flight >= 0.9 * self.limit):
             if self.adaptive and self._limit >= NEAR * self._refused_at:
                 self._measured(self._round.rate(now))
@@ -91,7 +98,16 @@ class Window:
                 self._recover()
 
     def refused(self, now: float, *, sent_at: float, in_flight: int) -> None:
-        """The server has too much to do (429); `in_flight` counts this call no more."""
+        """The server has too much to do (429); `in_flight` counts this call no more.
+
+        Few refusals that keep coming when half as much is in flight have nothing to do with it, and change no more.
+        """
+        self._refusals += (1 - self._refusals) / max(FEWEST, self.limit)
+        if self._quiet >= QUIET:
+            self._first_refused_at = self._limit
+        self._quiet = 0
+        if self._refusals <= REFUSED and self._limit * SHRINK < self._first_refused_at / 2:
+            return
         if sent_at <= self._shrunk_at <= now < self._shrunk_at + self._latency_s:
             self._shrink(min(self._limit, in_flight))  # of the calls sent together, this many were accepted
         else:
