@@ -4,8 +4,8 @@ Adaptive: throughput is measured over rounds of about as many answers as are in 
 holds calls back. It doubles (TCP's slow start, RFC 5681) for as long as that clearly raises the throughput; then it tries
 a fifth less and a quarter more in turn and keeps what the measurements speak for. By Little's law this is the gradient of
 latency that Netflix's concurrency-limits use, but a mean over answers of very different lengths needs no minimum to compare
-with. Once refusals are many, each shrinks either kind by a factor, once a round trip (additive increase, multiplicative decrease: Chiu & Jain
-1989); a fixed one then recovers to its number. Pure: times are given.
+with. Once refusals are many, each shrinks either kind by a factor, once a round trip (additive increase, multiplicative
+decrease: Chiu & Jain 1989); a fixed one then recovers to its number. Pure: times are given.
 """
 
 import math
