@@ -17,10 +17,12 @@ from bench.plan import Plan
 from bench.processes import Client, Ended, Served, gym, served, settings
 from bench.report import Table, share
 
-PROBLEMS, ANSWERS, BATCH = 20_000, 5, 100
+ROLLOUTS = 100_000
+TRAINED, GROUP = 100, 5
+"""Problems of the training run, all in one batch, and answers to each; it has as many epochs as it takes."""
+EVALUATED = 2_000
+"""Problems of the evaluation, with as many answers each as it takes: its data do not grow with the run."""
 IN_FLIGHT = 64
-UNANSWERED = 100
-"""Problems that a killed evaluation has left."""
 MAX_S, MAX_GROWTH = 2.0, 0.10
 SETTLED_S = 0.5
 """After the server has stopped answering: everything answered is recorded."""
@@ -53,31 +55,33 @@ class Bench:
     def __init__(self, server: Served, folder: Path) -> None:
         self.server, self.folder = server, folder
 
-    def command(self, kind: str, count: int) -> Client:
-        """`gym train` or `gym eval` on so many problems, started."""
-        data = self.folder / f"{count}.jsonl"
+    def command(self, kind: str, rollouts: int) -> Client:
+        """`gym train` or `gym eval` of so many rollouts, started."""
+        data = self.folder / f"{kind}.jsonl"
         if not data.exists():
-            problems.write(data, count)
-        own = {"eval_k": ANSWERS} if kind == "eval" else {"group_size": ANSWERS, "batch_size": BATCH, "epochs": 1}
+            problems.write(data, EVALUATED if kind == "eval" else TRAINED)
+        own = {"eval_k": rollouts // EVALUATED}
+        if kind == "train":
+            own = {"group_size": GROUP, "batch_size": TRAINED, "epochs": rollouts // TRAINED // GROUP}
         common = settings(self.server, self.folder, dataset=str(data), rollout_concurrency=IN_FLIGHT, **own)
-        return gym(kind, self.folder, {**common, "experiment_name": f"{kind}-{count}"}, "--quiet")
+        return gym(kind, self.folder, {**common, "experiment_name": f"{kind}-{rollouts}"}, "--quiet")
 
-    def killed(self, kind: str, count: int, left: int) -> Killed:
+    def killed(self, kind: str, rollouts: int, left: int) -> Killed:
         """A run of its own, killed when all but `left` calls are answered."""
-        began, calls = time.monotonic(), count * ANSWERS - left
+        began, calls = time.monotonic(), rollouts - left
         self.server.start(Plan(latency_s=0.0, right="always", halt_after=calls))
-        client = self.command(kind, count)
+        client = self.command(kind, rollouts)
         halted = client.wait_until(lambda: (book := self.server.book()).answered == calls and book.in_flight > 0)
         time.sleep(SETTLED_S)
         rss_mb, ended = client.peak_mb(), client.kill()
         assert halted, ended.out[-2000:]
-        log = self.folder / "output" / f"{kind}-{count}" / "calls.jsonl"
+        log = self.folder / "output" / f"{kind}-{rollouts}" / "calls.jsonl"
         return Killed(calls, log.stat().st_size / 2**20, rss_mb, time.monotonic() - began)
 
-    def resumed(self, kind: str, count: int) -> Resumed:
+    def resumed(self, kind: str, rollouts: int) -> Resumed:
         """The same command in a fresh process, to its end."""
         self.server.start(Plan(latency_s=0.0, right="always"))
-        client = self.command(kind, count)
+        client = self.command(kind, rollouts)
         ended = client.ended().require_success()
         book = self.server.book()
         return Resumed(book.first_at - client.started_at, book.received, ended)
@@ -94,11 +98,11 @@ def starting_s() -> float:
     return statistics.median(Client(*words).ended().require_success().wall_s for _ in range(3))
 
 
-def rows(table: Table, bench: Bench, kind: str, count: int, left: int) -> tuple[Killed, Resumed]:
+def rows(table: Table, bench: Bench, kind: str, rollouts: int, left: int) -> tuple[Killed, Resumed]:
     """A run killed and resumed, and the claim on it."""
-    killed = bench.killed(kind, count, left)
-    read_s = reading_s(bench.folder / "output" / f"{kind}-{count}" / "calls.jsonl")
-    resumed = bench.resumed(kind, count)
+    killed = bench.killed(kind, rollouts, left)
+    read_s = reading_s(bench.folder / "output" / f"{kind}-{rollouts}" / "calls.jsonl")
+    resumed = bench.resumed(kind, rollouts)
     table.add(f"gym {kind}, {killed.calls:,} calls in the log: first new call", f"{resumed.first_call_s:.2f} s",
               f"imports {starting_s():.2f} s, reading {killed.log_mb:.0f} MB {read_s:.2f} s", f"<= {MAX_S:g} s",
               resumed.first_call_s <= MAX_S)  # fmt: skip
@@ -119,15 +123,15 @@ def growth(table: Table, what: str, small: float | None, large: float | None) ->
 def main() -> int:
     """Training and evaluation; the evaluation at a tenth of its size too."""
     table = Table("bench_resume", f"Resume of a long run, {IN_FLIGHT} in flight, and its memory")
-    count = max(int(PROBLEMS * scale()) // BATCH * BATCH, 10 * BATCH)
-    tenth = count // 10
+    tenth = max(int(ROLLOUTS * scale()) // 10 // EVALUATED, 1) * EVALUATED
+    whole = 10 * tenth
     with served(Plan()) as server, tempfile.TemporaryDirectory() as folder:
         bench = Bench(server, Path(folder))
-        rows(table, bench, "train", count, BATCH * ANSWERS // 2)
-        small = bench.killed("eval", tenth, UNANSWERED // 10 * ANSWERS)
+        rows(table, bench, "train", whole, TRAINED * GROUP // 2)
+        small = bench.killed("eval", tenth, tenth // 200)
         small_resumed = bench.resumed("eval", tenth)
-        large, large_resumed = rows(table, bench, "eval", count, UNANSWERED * ANSWERS)
-        sizes = f"{tenth * ANSWERS:,} to {count * ANSWERS:,} rollouts"
+        large, large_resumed = rows(table, bench, "eval", whole, whole // 200)
+        sizes = f"{tenth:,} to {whole:,} rollouts"
         growth(table, f"peak RSS of gym eval, {sizes}", small.rss_mb, large.rss_mb)
         growth(table, "  the same, resumed and to its end", small_resumed.ended.rss_mb, large_resumed.ended.rss_mb)
     return table.close()

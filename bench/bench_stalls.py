@@ -93,14 +93,18 @@ def work(workers: Workers) -> Work:
     """What is graded, phase after phase."""
     each = {
         name: resolve_reward(name, workers=workers)
-        for name in ("math", "bench_stalls:stuck", "numeric", "json", "normalized")
+        for name in ("math", "bench.bench_stalls:stuck", "numeric", "json", "normalized")
     }
     hostile = HOSTILE * (GRADERS // len(HOSTILE))
     return {
         "workers start": (each["math"], HONEST[:2], GOLD),
         "64 symbolic answers": (each["math"], HONEST * (GRADERS // len(HONEST)), GOLD),
         "64 hostile answers": (each["math"], hostile, GOLD),
-        "64 of a user's reward, 8 hang": (each["bench_stalls:stuck"], ["hang", *["fine"] * 7] * (GRADERS // 8), GOLD),
+        "64 of a user's reward, 8 hang": (
+            each["bench.bench_stalls:stuck"],
+            ["hang", *["fine"] * 7] * (GRADERS // 8),
+            GOLD,
+        ),
         "64 hostile texts, numeric": (each["numeric"], hostile, "7"),
         "64 hostile texts, json": (each["json"], hostile, "[7]"),
         "64 hostile texts, normalized": (each["normalized"], hostile, "7"),

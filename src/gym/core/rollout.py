@@ -92,12 +92,16 @@ class Group(Value):
         return Tally(
             problem_id=self.problem.id,
             metadata=self.problem.metadata,
-            rewards=self.rewards,
+            rewards=tuple(_SAME.get(reward, reward) for reward in self.rewards),
             no_answer=outcomes.count("no answer"),
             failed=outcomes.count("failed"),
             failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
             tokens=Usage.sum(rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory),
         )
+
+
+_SAME = {0.0: 0.0, 1.0: 1.0}
+"""One object for each of the two rewards that nearly all are."""
 
 
 class Tally(NamedTuple):

@@ -100,6 +100,8 @@ class Health:
         elif isinstance(error, ConnectionFailed | ServerFailed):
             if not self.down and (isinstance(error, TimedOut) or error.status in OVERLOADED):
                 self._window.troubled(now, sent_at=sent.at)
+            else:
+                self._window.heard()
             self._follow(self._breaker.failed(error, now, first=sent.first, probe=sent.probe))
         else:
             self._alive()  # it refuses this one request, so it is there

@@ -4,8 +4,8 @@ Adaptive: throughput is measured over rounds of about as many answers as are in 
 holds calls back. It doubles (TCP's slow start, RFC 5681) for as long as that clearly raises the throughput; then it tries
 a fifth less and a quarter more in turn and keeps what the measurements speak for. By Little's law this is the gradient of
 latency that Netflix's concurrency-limits use, but a mean over answers of very different lengths needs no minimum to compare
-with. A refusal shrinks either kind by a factor, once a round trip (additive increase, multiplicative decrease: Chiu & Jain
-1989); a fixed one then recovers to its number. Pure: times are given.
+with. Once refusals are many, each shrinks either kind by a factor, once a round trip (additive increase, multiplicative
+decrease: Chiu & Jain 1989); a fixed one then recovers to its number. Pure: times are given.
 """
 
 import math
@@ -25,8 +25,8 @@ STEADY_ROUNDS = 6
 """Rounds from one trial to the next; fewer where the limit is low and a round therefore long."""
 FIRST_LATENCY_S = 1.0
 """Of a round trip, until there was one."""
-TROUBLED = 0.2
-"""Share of recent calls without an answer (timeouts, 503) from which on the server counts as overloaded."""
+TROUBLED = 0.3
+"""Share of recent calls refused, or without an answer (timeouts, 503), from which on the server counts as overloaded."""
 
 
 @dataclass
@@ -73,6 +73,7 @@ class Window:
         self._more, self._rest, self._up = 2.0, 0, True
         self._shrunk_at, self._refused_at = -math.inf, 0.0
         self._latency_s, self._trouble = FIRST_LATENCY_S, 0.0
+        self._refusals, self._overloaded = 0.0, False
         self._round = self._new_round(0)
 
     @property
@@ -83,15 +84,28 @@ class Window:
     def answered(self, now: float, *, sent_at: float, in_flight: int) -> None:
         """A call was answered; `in_flight` counts it still."""
         self._latency_s += ((now - sent_at) - self._latency_s) / 16
-        self._trouble -= self._trouble / max(FEWEST, self.limit)
+        self.heard()
         if self._round.answered(now, in_flight >= 0.9 * self.limit):
             if self.adaptive and self._limit >= NEAR * self._refused_at:
                 self._measured(self._round.rate(now))
             else:
                 self._recover()
 
+    def heard(self) -> None:
+        """A call ended in whatever is no sign of too much to do."""
+        self._trouble -= self._trouble / max(FEWEST, self.limit)
+        self._refusals -= self._refusals / max(FEWEST, self.limit)
+
     def refused(self, now: float, *, sent_at: float, in_flight: int) -> None:
-        """The server has too much to do (429); `in_flight` counts this call no more."""
+        """The server has too much to do (429); `in_flight` counts this call no more.
+
+        Few refusals may have nothing to do with what is in flight. Once many had, each one is heeded.
+        """
+        self.heard()
+        self._refusals += 1 / max(FEWEST, self.limit)
+        self._overloaded |= self._refusals > TROUBLED
+        if not self._overloaded:
+            return
         if sent_at <= self._shrunk_at <= now < self._shrunk_at + self._latency_s:
             self._shrink(min(self._limit, in_flight))  # of the calls sent together, this many were accepted
         else:
@@ -99,7 +113,8 @@ class Window:
 
     def troubled(self, now: float, *, sent_at: float) -> None:
         """A call had no answer (timeout, 503): one means little, many are an overload."""
-        self._trouble += (1 - self._trouble) / max(FEWEST, self.limit)
+        self.heard()
+        self._trouble += 1 / max(FEWEST, self.limit)
         if self._trouble > TROUBLED:
             self._trouble = TROUBLED / 2
             self._shrink_once(now, sent_at)
