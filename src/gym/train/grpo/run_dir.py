@@ -171,8 +171,10 @@ class RunDir:
         return log.exists() and log.stat().st_size > 0
 
     def write_epoch(self, epoch: int, problems: Sequence[Problem]) -> None:
-        """The epoch's problems in the order they are served."""
-        _write_lines(self.root / f"epoch_{epoch}" / "shuffled_data.jsonl", problems)
+        """The epoch's problems in the order they are served; written once, since the settings decide it."""
+        path = self.root / f"epoch_{epoch}" / "shuffled_data.jsonl"
+        if not path.exists():
+            _write_lines(path, problems)
 
     def write_step(
         self,
