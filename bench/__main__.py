@@ -41,7 +41,8 @@ def main() -> int:
     KEPT.mkdir(parents=True, exist_ok=True)
     (KEPT / "machine.txt").write_text(machine() + "\n", encoding="utf-8")
     for old in KEPT.glob("bench_*"):
-        old.unlink()
+        if asked.only in old.stem:
+            old.unlink()
     outcomes = [run(name, asked.scale) for name in names]
     print(f"\n{machine()}")
     for line in missed():

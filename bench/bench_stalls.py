@@ -5,13 +5,15 @@ process during the same seconds, which shows what the machine itself does. Worke
 """
 
 import asyncio
-import gc
 import multiprocessing
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from bench.report import Table
+from gym.collector import rare_collections
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.rewards.workers import Workers
@@ -129,26 +131,25 @@ def within(delays: Sequence[Delay], span: Span) -> Sequence[Delay]:
     return [delay for delay in delays if span.began <= delay.at <= span.ended]
 
 
-def main() -> None:
-    """Print the longest delay of each phase, here and in the idle process."""
+def main() -> int:
+    """The longest delay of each phase, here and in the idle process."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=idle, args=(there,), daemon=True)
     process.start()
     here.recv()
-    with Workers(2, limit_s=0.5) as workers:
-        phases = work(workers)
-        gc.freeze()  # as the commands do
-        spans, delays = asyncio.run(measured(phases))
+    with Workers(2, limit_s=0.5) as workers, rare_collections():
+        spans, delays = asyncio.run(measured(work(workers)))
     here.send("stop")
     reference = here.recv()
-    print(f"{'longest stall of the loop while …':34}  {'measured':>8}  {'own work':>8}  {'idle':>8}  {'target':>8}")
+    table = Table("bench_stalls", "The longest stall of the event loop while answers are graded")
     for name, span in spans.items():
         ours = within(delays, span)
         stall, work_s = max(delay.seconds for delay in ours), max(delay.cpu for delay in ours)
         beside = max(delay.seconds for delay in within(reference, span))
-        figures = "  ".join(f"{1e3 * seconds:5.1f} ms" for seconds in (stall, work_s, beside, LIMIT_S))
-        print(f"{name:34}  {figures}  {'ok' if stall <= LIMIT_S else 'NOT'}  ({span.ended - span.began:.1f} s)")
+        told = f"{1e3 * stall:.0f} ms ({1e3 * work_s:.0f} ms its own work)"
+        table.add(name, told, f"idle process {1e3 * beside:.0f} ms", f"<= {1e3 * LIMIT_S:.0f} ms", stall <= LIMIT_S)
+    return table.close()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
