@@ -90,7 +90,7 @@ def find_answer(text: str) -> Found | None:
         return Found(tags[-1].strip(), "answer tag")
     if (value := _json_answer(text)) is not None:
         return Found(value, "json")
-    if lines := _ANSWER_LINE.findall(text):
+    if lines := [line for line in _ANSWER_LINE.findall(text) if not line.startswith("not ")]:
         return Found(_sentence(lines[-1]), "answer line")
     last = text.splitlines()[-1].strip() if text else ""
     if bold := _BOLD.search(last):
