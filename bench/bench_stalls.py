@@ -88,14 +88,18 @@ def work(workers: Workers) -> Work:
     """What is graded, phase after phase."""
     each = {
         name: resolve_reward(name, workers=workers)
-        for name in ("math", "bench_stalls:stuck", "numeric", "json", "normalized")
+        for name in ("math", "bench.bench_stalls:stuck", "numeric", "json", "normalized")
     }
     texts = [item.output for item in hostile.HOSTILE]
     return {
         "workers start": (each["math"], HONEST[:2], GOLD),
         "64 symbolic answers": (each["math"], HONEST * (GRADERS // len(HONEST)), GOLD),
         "60 hostile answers": (each["math"], texts, hostile.GOLD),
-        "64 of a user's reward, 8 hang": (each["bench_stalls:stuck"], ["hang", *["fine"] * 7] * (GRADERS // 8), GOLD),
+        "64 of a user's reward, 8 hang": (
+            each["bench.bench_stalls:stuck"],
+            ["hang", *["fine"] * 7] * (GRADERS // 8),
+            GOLD,
+        ),
         "60 hostile texts, numeric": (each["numeric"], texts, "7"),
         "60 hostile texts, json": (each["json"], texts, "[7]"),
         "60 hostile texts, normalized": (each["normalized"], texts, "7"),

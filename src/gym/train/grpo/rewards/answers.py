@@ -83,7 +83,7 @@ def find_answer(text: str) -> Found | None:
     Boxes that only a comma, "and" or "or" joins are one list; of others the last counts. A last box that was never
     closed counts only when a bare integer stands in it, and never gives way to an earlier one.
     """
-    text = text[-MAX_CHARS:].strip()
+    text = unfenced(text[-MAX_CHARS:])
     if (boxed := _boxed(text)) is not None:
         return Found(boxed, "box") if boxed else None
     if tags := _TAG.findall(text):

@@ -13,6 +13,7 @@ from gym.train.grpo.rewards.intervals import interval, union
 from gym.train.grpo.rewards.latex import plain, split_top, unwrapped
 from gym.train.grpo.rewards.marked import base, clock, modulus, percent
 from gym.train.grpo.rewards.ruling import UNDECIDED, Ruling
+from gym.train.grpo.rewards.units import measure
 
 MAX_LENGTH = 500
 """Characters of an answer, or four times its gold, beyond which nobody reads it."""
@@ -70,52 +71,22 @@ _LETTER = re.compile(r"(?:\\text\s*\{\s*)?\(?([A-Z])\)?[.:]?\s*\}?(?:$|[\s).:].*
 def _choice(gold: str, answer: str) -> Ruling:
     """A gold that is one capital letter: the answer opens with a letter, in brackets or not, or is a small one."""
     wanted = re.fullmatch(r"\(?([A-Z])\)?", gold)
+    answer = re.sub(r"^(?:option|choice|answer)\s+", "", answer, flags=re.IGNORECASE)
     given = _LETTER.fullmatch(answer.upper() if re.fullmatch(r"\(?[a-h]\)?", answer) else answer)
     if wanted and given:
         return Ruling(wanted[1] == given[1], "choice")
     return UNDECIDED
 
 
-_UNIT = re.compile(
-    r"(?P<number>.*[\d})\]])\s*(?P<unit>\^\\circ(?:\s*\\?(?:text\{\s*[CF]\s*\}|[CF]))?"
-    r"|(?:\\text\{[^{}]*[A-Za-z][^{}]*\}|(?<![\\A-Za-z])(?:[cmk]m|kg|ft|in|m[lL]|[A-Za-z]{3,}(?:\s+(?:of|per|[A-Za-z]{3,}))*))"
-    r"(?:\s*\^\{?\d\}?)?)"
-)
-_CURRENCY = re.compile(r"(?:\\\$|[$€£¥])\s*(.+)|(.+?)\s*(?:\\\$|[€£¥])")
-_SAME_UNIT = {
-    "degrees": "degree", "deg": "degree", "^\\circ": "degree", "dollars": "dollar", "inches": "inch", "feet": "foot",
-    "ft": "foot", "in": "inch", "meters": "m", "meter": "m", "metres": "m", "centimeters": "cm", "centimeter": "cm",
-    "kilometers": "km", "kilometer": "km", "minutes": "minute", "min": "minute", "hours": "hour", "seconds": "second",
-}  # fmt: skip
-
-_POWERS = {"square": 2, "sq": 2, r"sq\.": 2, "cubic": 3, "cu": 3}
-
-
 def _unit(gold: str, answer: str) -> Ruling:
     """Numbers with units: two units must agree, one alone is dropped, "units" is any."""
-    wanted, wanted_unit = _measure(gold)
-    given, given_unit = _measure(answer)
-    if wanted_unit and given_unit and wanted_unit != given_unit:
+    wanted, given = measure(gold), measure(answer)
+    if wanted.unit and given.unit and wanted.unit != given.unit:
         return Ruling(False, "unit")
-    if wanted == gold and given == answer:
+    if (wanted.number, given.number) == (gold, answer):
         return UNDECIDED
-    ruling = _decide(wanted, given, "")
+    ruling = _decide(wanted.number, given.number, "")
     return Ruling(ruling.equal, "unit") if ruling.equal is not None else UNDECIDED
-
-
-def _measure(text: str) -> tuple[str, str]:
-    if money := _CURRENCY.fullmatch(text):
-        return (money[1] or money[2]).strip(), "dollar"
-    match = _UNIT.fullmatch(text)
-    if match is None or value(match["number"]) is None:
-        return text, ""
-    unit = re.sub(r"\\text\{([^{}]*)\}", r"\1", match["unit"])
-    unit = " ".join(re.sub(r"[\s{}]+", " ", unit).lower().split()).replace(" ^", "^")
-    for word, power in _POWERS.items():
-        unit = re.sub(rf"^{word} (.+)$", rf"\1^{power}", unit)
-    name, caret, exponent = (unit, "", "") if unit.startswith("^") else unit.partition("^")
-    name = _SAME_UNIT.get(name.strip(), name.strip().removesuffix("s"))
-    return match["number"].strip(), "" if name == "unit" else f"{name}{caret}{exponent}"
 
 
 def _rational(gold: str, answer: str) -> Ruling:
@@ -261,7 +232,9 @@ def _member(text: str) -> str:
     return unwrapped(text.strip())
 
 
-_NAME = re.compile(r"\s*(?:[A-Za-z](?:_\{?\w+\}?)?|[A-Za-z]\([a-z]\)|\\[a-z]+)\s*(?:=|\\in(?![A-Za-z]))\s*([^=]+)")
+_NAME = re.compile(
+    r"\s*(?:\([a-z](?:,\s*[a-z])+\)|[A-Za-z](?:_\{?\w+\}?)?|[A-Za-z]\([a-z]\)|\\[a-z]+)\s*(?:=|\\in(?![A-Za-z]))\s*([^=]+)"
+)
 
 
 def _without_names(gold: str, answer: str) -> tuple[str, str]:

@@ -15,6 +15,10 @@ _ONE_SIDED = re.compile(rf"([a-z]){_ORDER}{_END}")
 _TURNED = re.compile(rf"{_END}{_ORDER}([a-z])")
 _OR = r"\\text\{\s*or\s*\}|\bor\b|\\lor(?![a-z])|\\vee(?![a-z])|\\cup(?![a-z])"
 _INTERVAL = re.compile(r"[(\[][^()\[\]]*,[^()\[\]]*[)\]]")
+_ALL_REALS = frozenset({r"\mathbb{R}", r"\mathbf{R}", r"\R", "all real numbers"})
+_BUILDER = re.compile(
+    r"\\\{\s*[a-z](?:\s*\\in\s*\\mathbb\{R\})?\s*(?:\\mid(?![a-z])|\||:)\s*([^{}|:]*[<>\\][^{}|:]*)\\\}"
+)
 _RISING = {"<": "<", r"\lt": "<", r"\le": r"\le"}
 _FALLING = {">": "<", r"\gt": "<", r"\ge": r"\le"}
 
@@ -22,6 +26,9 @@ _FALLING = {">": "<", r"\gt": "<", r"\ge": r"\le"}
 def interval(text: str) -> str:
     """An inequality, or several joined by "or", as an interval or a union; what is none as it stands."""
     text = re.sub(r"\+\s*\\infty", r"\\infty", text)
+    text = r"(-\infty,\infty)" if text in _ALL_REALS else text
+    if builder := _BUILDER.fullmatch(text):
+        text = builder[1]
     pieces = split_top(text, _OR)
     found = [_one(piece) for piece in pieces]
     if len(pieces) > 1 and all(_INTERVAL.fullmatch(piece) for piece in found):
