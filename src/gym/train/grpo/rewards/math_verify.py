@@ -6,7 +6,7 @@ pay.
 """
 
 import logging
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 Outcome = Literal["equal", "different", "unreadable gold"]
@@ -40,14 +40,22 @@ def self_test() -> None:
 
 
 def _equality(gold: str, answer: str) -> Outcome:
-    from math_verify import parse, verify
+    from math_verify import verify
 
     logging.getLogger("math_verify").setLevel(logging.CRITICAL)
-    wanted, given = (parse(f"${text}$", parsing_timeout=0) for text in (gold, answer))
+    wanted, given = _parsed(gold), _parsed(answer)
     if not _expressions(wanted):
         return "unreadable gold"
     same = verify(wanted, given, timeout_seconds=0) and _same_size(wanted, given)
     return "equal" if same else "different"
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> list[Any]:
+    """Kept, for a group's answers share a ground truth, and many are the same; nobody may change the list."""
+    from math_verify import parse
+
+    return list(parse(f"${text}$", parsing_timeout=0))
 
 
 def _expressions(parsed: list[Any]) -> list[Any]:
