@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
+from bench.report import Table
 from gym.core.problem import Problem, Trajectory
 from gym.train.grpo.rewards import math_verify, resolve_reward
 from gym.train.grpo.rewards.workers import Workers
@@ -24,12 +25,15 @@ CHECKS = 500
 US, MS = 1e6, 1e3
 
 
-def row(what: str, measured: float, reference: float | None, target: float | None, unit: str) -> None:
-    """One line: what, measured, reference, target, and whether it is met."""
-    beside = "" if reference is None else f"{reference:,.3g} {unit}"
-    wanted = "" if target is None else f"{target:,.3g} {unit}"
-    said = "" if target is None else "ok" if measured <= target else "NOT"
-    print(f"{what:44}  {f'{measured:,.3g} {unit}':>10}  {beside:>10}  {wanted:>10}  {said}")
+def row(table: Table, what: str, measured: float, reference: float | None, target: float | None, unit: str) -> None:
+    """What, measured, reference, target, and whether it is met."""
+    table.add(
+        what,
+        f"{measured:,.3g} {unit}",
+        "" if reference is None else f"{reference:,.3g} {unit}",
+        "" if target is None else f"<= {target:,.3g} {unit}",
+        None if target is None else measured <= target,
+    )
 
 
 async def median(do: Callable[[int], Awaitable[object]], times: int) -> float:
@@ -42,7 +46,7 @@ async def median(do: Callable[[int], Awaitable[object]], times: int) -> float:
     return statistics.median(taken)
 
 
-async def verdicts(workers: Workers) -> None:
+async def verdicts(table: Table, workers: Workers) -> None:
     """Texts, on the event loop."""
     cases = {
         "math, an integer": ("math", rf"{REPLY} \boxed{{42}}", "42", 200.0),
@@ -62,10 +66,10 @@ async def verdicts(workers: Workers) -> None:
         (found,) = await reward(problem, [trajectory])
         assert getattr(found, "reward", 0.0) == 1.0, found
         seconds = await median(lambda _, r=reward, p=problem, t=trajectory: r(p, [t]), 300)  # type: ignore[misc]
-        row(f"{what}, reply of 2,000 characters", US * seconds, None, target, "µs")
+        row(table, f"{what}, reply of 2,000 characters", US * seconds, None, target, "µs")
 
 
-async def symbolic(workers: Workers) -> None:
+async def symbolic(table: Table, workers: Workers) -> None:
     """Pairs that only algebra decides, five new answers to each ground truth, as in a group."""
     reward = resolve_reward("math", workers=workers)
 
@@ -84,10 +88,17 @@ async def symbolic(workers: Workers) -> None:
 
     await ours(1_000)
     await bare(1_000)
-    row("math, a symbolic pair through a worker", MS * await median(ours, 60), MS * await median(bare, 60), 6.0, "ms")
+    row(
+        table,
+        "math, a symbolic pair through a worker",
+        MS * await median(ours, 60),
+        MS * await median(bare, 60),
+        6.0,
+        "ms",
+    )
 
 
-async def trips(workers: Workers) -> None:
+async def trips(table: Table, workers: Workers) -> None:
     """The way to a worker and back."""
     loop = asyncio.get_running_loop()
     with ProcessPoolExecutor(workers.count, mp_context=get_context("spawn")) as pool:
@@ -103,9 +114,11 @@ async def trips(workers: Workers) -> None:
 
         await at_once(bare)
         await at_once(ours)
-        row("a trip to a worker and back", US * await median(ours, 500), US * await median(bare, 500), None, "µs")
+        row(
+            table, "a trip to a worker and back", US * await median(ours, 500), US * await median(bare, 500), None, "µs"
+        )
         here, there = await median(lambda _: at_once(ours), 5), await median(lambda _: at_once(bare), 5)
-        row(f"{CHECKS} instant checks at once, 2 workers", MS * here, MS * there, None, "ms")
+        row(table, f"{CHECKS} instant checks at once, 2 workers", MS * here, MS * there, None, "ms")
 
 
 def cpu(statement: str) -> float:
@@ -115,28 +128,30 @@ def cpu(statement: str) -> float:
     return min(float(done.stdout) for done in runs)
 
 
-async def all_of_it() -> None:
+async def all_of_it(table: Table) -> None:
     """Every measurement that needs workers."""
     with Workers(2, limit_s=10.0) as workers:
-        await verdicts(workers)
-        await symbolic(workers)
-        await trips(workers)
+        await verdicts(table, workers)
+        await symbolic(table, workers)
+        await trips(table, workers)
 
 
-def main() -> None:
-    """Print the table."""
-    print(f"{'what':44}  {'measured':>10}  {'reference':>10}  {'target':>10}")
-    asyncio.run(all_of_it())
+def main() -> int:
+    """Everything, in one table."""
+    table = Table("bench_grading", "Grading one answer: medians, and what importing costs")
+    asyncio.run(all_of_it(table))
     bare = cpu("pass")
-    row("import gym.train.grpo, CPU", cpu("import gym.train.grpo"), bare, 0.5, "s")
+    row(table, "import gym.train.grpo, CPU", cpu("import gym.train.grpo"), bare, 0.5, "s")
     row(
+        table,
         "from gym.train.grpo import *, CPU",
         cpu("from gym.train.grpo import *"),
         cpu("import aiohttp, pydantic"),
         0.5,
         "s",
     )
+    return table.close()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

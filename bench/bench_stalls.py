@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import NamedTuple
 
+from bench import hostile
 from bench.report import Table
 from gym.collector import rare_collections
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
@@ -27,12 +28,6 @@ HONEST = (
     "So the answer is x^2.",
     r"\boxed{\frac{x^3}{x} + 2^{1/2}}",
 )
-HOSTILE = (
-    r"\boxed{9^{9^{9^{9}}}}", "9**9**9", "99999!", r"\[" * 50_000, r"\boxed{" + "(" * 5_000 + "1" + ")" * 5_000 + "}",
-    "1" * 200_000, "<answer>" * 20_000, "<think>" * 20_000, "[1," * 60_000, r"\boxed{" * 20_000, "answer is " * 20_000,
-    r"\boxed{" + "1+" * 400 + "x}", r"\boxed{(x+y+z+1)^{3000}}", r"\boxed{\sum_{n=1}^{40} \frac{\sin(n^2)}{n^n}}",
-    "The cat sat. " * 400_000, r"\boxed{\int_0^1 x^{x^2+1}\,dx}",
-)  # fmt: skip
 
 
 def stuck(output: str) -> float:
@@ -97,19 +92,19 @@ def work(workers: Workers) -> Work:
         name: resolve_reward(name, workers=workers)
         for name in ("math", "bench.bench_stalls:stuck", "numeric", "json", "normalized")
     }
-    hostile = HOSTILE * (GRADERS // len(HOSTILE))
+    texts = [item.output for item in hostile.HOSTILE]
     return {
         "workers start": (each["math"], HONEST[:2], GOLD),
         "64 symbolic answers": (each["math"], HONEST * (GRADERS // len(HONEST)), GOLD),
-        "64 hostile answers": (each["math"], hostile, GOLD),
+        "60 hostile answers": (each["math"], texts, hostile.GOLD),
         "64 of a user's reward, 8 hang": (
             each["bench.bench_stalls:stuck"],
             ["hang", *["fine"] * 7] * (GRADERS // 8),
             GOLD,
         ),
-        "64 hostile texts, numeric": (each["numeric"], hostile, "7"),
-        "64 hostile texts, json": (each["json"], hostile, "[7]"),
-        "64 hostile texts, normalized": (each["normalized"], hostile, "7"),
+        "60 hostile texts, numeric": (each["numeric"], texts, "7"),
+        "60 hostile texts, json": (each["json"], texts, "[7]"),
+        "60 hostile texts, normalized": (each["normalized"], texts, "7"),
     }
 
 

@@ -16,6 +16,7 @@ from gym.evaluation.estimate import SCREEN_PROBLEMS, Shape, calls
 from gym.llm.call_log import CallLog
 from gym.train.grpo.screen import PROBLEMS
 from gym.train.grpo.training_free_workflow import Run, train
+from gym.train.grpo.watch import Silent
 
 RULE = "When asked for a count, put an exclamation mark after the number."
 Configured = Callable[..., RunConfig]
@@ -45,6 +46,36 @@ def test_a_run_learns_what_the_rewards_show_and_leaves_everything_behind(
     assert step <= names
     assert {"config.yaml", "manifest.json", "calls.jsonl", "journal.jsonl", "stats.json", "experiences.json"} <= names
     assert Library.from_json((run.folder / "experiences.json").read_text(encoding="utf-8")) == run.library
+
+
+class Heard(Silent):
+    """A watch that keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
+def test_a_run_says_in_one_line_how_all_its_answers_were_graded(configured: Configured, tmp_path: Path) -> None:
+    heard = Heard()
+    run = train(configured(epochs=1, test=str(tmp_path / "test.jsonl")), watch=heard)
+    assert run.before is not None
+    measured = 2 * run.before.score.n_answers
+    (line,) = (line for line in heard.lines if line.startswith("graded "))
+    assert line.startswith(f"graded {measured + sum(stats.rollouts for stats in run.steps)} answers: ")
+
+
+def test_a_broken_grader_stops_a_run_before_its_first_call(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "math_verify.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("DESK_PAID", str(tmp_path / "paid.txt"))
+    with pytest.raises(ConfigError, match="math-verify is broken"):
+        train(configured(reward="math", reward_timeout=29.5))  # a limit of its own has workers of its own
+    assert not (tmp_path / "paid.txt").exists()
 
 
 def test_the_weights_of_an_api_model_are_said_to_be_unverifiable(configured: Configured) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -19,8 +18,8 @@ from gym.train.grpo.domains import rows
 from gym.train.grpo.domains.columns import answer_text
 from gym.train.grpo.domains.rows import Malformed, Row
 from gym.train.grpo.rewards import resolve_reward
-from gym.train.grpo.rewards.base import clip
-from gym.train.grpo.rewards.grading import Grade, grade
+from gym.train.grpo.rewards.base import clip, self_test
+from gym.train.grpo.rewards.grading import Counts, Grade, grades
 from gym.train.grpo.rewards.workers import Workers
 
 
@@ -41,34 +40,27 @@ def command(file: str, reward: str, timeout_s: float, as_json: bool) -> None:
     """Grade the rows of FILE (JSONL, CSV or Parquet): gold and response, and if given question and finish_reason."""
     items = _items(rows.read(file), file)
     with Workers(min(4, os.cpu_count() or 1), limit_s=timeout_s) as workers:
-        grades = run_on_new_loop(_grades(items, resolve_reward(reward, workers=workers), reward))
+        graded = run_on_new_loop(_grades(items, resolve_reward(reward, workers=workers), reward))
+    counts = Counts()
+    for found in graded:
+        counts.add(found)
     if as_json:
-        print_json(
-            {"rows": [_row(item, found) for item, found in zip(items, grades, strict=True)], "summary": summary(grades)}
-        )
+        rows_out = [_row(item, found) for item, found in zip(items, graded, strict=True)]
+        print_json({"rows": rows_out, "summary": counts.summary()})
         return
-    Console().print(_table(items, grades))
-    console.print(Text(_sentence(summary(grades))))
-
-
-def summary(grades: Sequence[Grade]) -> dict[str, Any]:
-    """Counts by result, and by the rule that decided."""
-    results = Counter(found.result for found in grades)
-    return {
-        "n": len(grades),
-        "results": {name: results[name] for name in ("correct", "wrong", "no answer", "truncated", "error", "timeout")},
-        "rules": dict(Counter(found.rule for found in grades if found.rule).most_common()),
-    }
+    Console().print(_table(items, graded))
+    console.print(Text(str(counts)))
 
 
 async def _grades(items: Sequence[Item], reward: Reward, name: str) -> Sequence[Grade]:
+    await self_test(reward)
     return await asyncio.gather(*(_grade(item, reward, name) for item in items))
 
 
 async def _grade(item: Item, reward: Reward, name: str) -> Grade:
     if reason := reward.unscorable(item.problem):
         return Grade.unscorable(reason)
-    return await grade(reward, name, item.problem, item.trajectory)
+    return (await grades(reward, name, item.problem, [item.trajectory]))[0]
 
 
 def _items(found: Sequence[Row], file: str) -> Sequence[Item]:
@@ -89,6 +81,7 @@ def _item(row: Row) -> Item:
         id=str(fields.get("id") or f"line-{row.line}"),
         query=answer_text(fields.get("question")) or "",
         ground_truth=answer_text(fields["gold"]),
+        metadata={"also_accept": fields["also_accept"]} if fields.get("also_accept") else {},
     )
     finish = str(fields.get("finish_reason") or "stop")
     return Item(
@@ -103,15 +96,9 @@ def _row(item: Item, found: Grade) -> Mapping[str, Any]:
     return {**item.row.fields, **grade_of}
 
 
-def _table(items: Sequence[Item], grades: Sequence[Grade]) -> Table:
+def _table(items: Sequence[Item], graded: Sequence[Grade]) -> Table:
     table = Table("line", "result", "answer", "gold", "rule", box=None, pad_edge=False)
-    for item, found in zip(items, grades, strict=True):
+    for item, found in zip(items, graded, strict=True):
         shown = (str(item.row.line), found.result, found.answer or "", item.problem.ground_truth or "", found.rule)
         table.add_row(*(Text(clip(cell.replace("\n", " "), 60)) for cell in shown))
     return table
-
-
-def _sentence(found: Mapping[str, Any]) -> str:
-    results = ", ".join(f"{count} {name}" for name, count in found["results"].items() if count)
-    rules = ", ".join(f"{name} {count}" for name, count in found["rules"].items())
-    return f"{found['n']} answers: {results}" + (f"; decided by {rules}" if rules else "")

@@ -11,6 +11,8 @@ from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
 from gym.llm.brake import Brake
+from gym.train.grpo.rewards.base import self_test
+from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.session import open_rollouts, open_session
 from gym.train.grpo.task import held_out_reward, load_domain, read_problems, run_folder
@@ -44,13 +46,15 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
     )
     for note in notes:
         watch.say(note)
+    await self_test(held_out_reward(config))
+    grades = Counts()
     with RunDir(run_folder(config)) as folder, rare_collections():
         async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
             manager = open_rollouts(
                 config,
                 session,
                 domain,
-                held_out_reward(config, session.model("judge")),
+                Counted(held_out_reward(config, session.model("judge")), grades),
                 stage="evaluate",
                 group_size=config.eval_k,
                 temperature=config.eval_temperature,
@@ -63,6 +67,7 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
                 )
                 found.append(_scored(await evaluate(manager, problems, shown, seed=config.seed)))
             gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
+            watch.say(f"graded {grades}")
             spent = session.meter.snapshot()["total"]
     return Measured(found[-1], found[0] if compare else None, gain, spent, tuple(notes), folder.root)
 

@@ -1,7 +1,7 @@
 """The math reward: found answers, rules, the algebra system, and what must not hang or pass (FAULTS G1, G2, G10 to G16)."""
 
 import asyncio
-import json
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
+from gym.errors import ConfigError
 from gym.train.grpo.rewards.answers import find_answer
+from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.rewards.equality import compare, integers
-from gym.train.grpo.rewards.grading import Grade
+from gym.train.grpo.rewards.grading import Counted, Counts, Grade
 from gym.train.grpo.rewards.math import MathReward
 from gym.train.grpo.rewards.workers import Workers
-
-CASES = Path(__file__).parents[4] / "shared" / "data" / "grader_cases.jsonl"
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,51 @@ async def grade(reward: MathReward, gold: str, output: str, question: str = "", 
         (r"\{1,2\}", r"\boxed{(1,2)}", "wrong"),
         (r"\text{Evelyn}", r"\boxed{Evelyn}", "correct"),
         (r"\text{Evelyn}", r"\boxed{Angela}", "wrong"),
+        ("385", "The answer is not 385.", "no answer"),
+        (r"\frac{17}{3}", r"\boxed{5 2/3}", "correct"),
+        ("12", r"\boxed{1 2}", "wrong"),
+        (r"\frac{1}{3}", r"\boxed{0.\overline{3}}", "correct"),
+        (r"\sqrt{51}", r"\boxed{√51}", "correct"),
+        ("2:3", r"\boxed{2 \text{ to } 3}", "correct"),
+        ("3R^2", r"\boxed{3r^2}", "wrong"),
+        ("C", r"\boxed{(c)}", "correct"),
+        ("C", r"\boxed{A, C}", "wrong"),
+        (r"\emptyset", r"\boxed{\{\}}", "correct"),
+        ("5", r"\boxed{5 \text{ units}}", "correct"),
+        (r"15\mbox{ cm}^2", r"\boxed{15\,\mathrm{cm}^2}", "correct"),
+        (r"15\mbox{ cm}^2", r"\boxed{15 \text{ square centimeters}}", "correct"),
+        (r"15\mbox{ cm}^2", r"\boxed{15 \text{ cm}^3}", "wrong"),
+        (r"15\mbox{ cm}^2", r"\boxed{15 \text{ cm}}", "wrong"),
+        (r"1011_2", r"\boxed{1011_{\text{two}}}", "correct"),
+        (r"2516_8", r"\boxed{2516}", "correct"),
+        (r"2516_8", r"\boxed{2517_8}", "wrong"),
+        ("3", r"\boxed{x \equiv 3 \pmod{7}}", "correct"),
+        ("3", r"\boxed{10 \bmod 7}", "correct"),
+        ("2", r"\boxed{10 \bmod 7}", "wrong"),
+        (r"3 \pmod 7", r"\boxed{3}", "correct"),
+        (r"3 \pmod 7", r"\boxed{10}", "wrong"),
+        (r"3 \pmod 7", r"\boxed{x\equiv 10 \pmod{7}}", "correct"),
+        (r"3 \pmod 7", r"\boxed{3 \text{ mod } 8}", "wrong"),
+        (r"(5,\infty)", r"\boxed{5 < x}", "correct"),
+        (r"(3,4]", r"\boxed{x\in(3,4]}", "correct"),
+        (r"(3,4]", r"\boxed{[3,4]}", "wrong"),
+        (r"(-\infty,2)\cup(3,\infty)", r"\boxed{x<2 \text{ or } x>3}", "correct"),
+        (r"x<2 \text{ or } x>3", r"\boxed{(3,\infty)\cup(-\infty,2)}", "correct"),
+        (r"(-\infty,2)\cup(3,\infty)", r"\boxed{x\le 2 \text{ or } x>3}", "wrong"),
+        (r"(2,12) \cup (12,102)", r"\boxed{(2,102)}", "wrong"),
+        ("[2,3]", r"\boxed{\{2,3\}}", "wrong"),
+        (r"10^{-20}", r"\boxed{10^{-21}}", "wrong"),
+        (r"10^{-20}", r"\boxed{0}", "wrong"),
+        ("116", "```\n116\n```", "correct"),
+        ("3.5", r"\boxed{3{.}5}", "correct"),
+        (r"\dbinom52", r"\boxed{10}", "correct"),
+        (r"\$5", r"\boxed{€5}", "wrong"),
+        (r"\$5", r"\boxed{5.00 \text{ dollars}}", "correct"),
+        ("(5,3)", r"\boxed{(x,y)=(5,3)}", "correct"),
+        (r"(-\infty,\infty)", r"\boxed{\mathbb{R}}", "correct"),
+        ("(1,2)", r"\boxed{\{x \mid 1<x<2\}}", "correct"),
+        ("B", "option B", "correct"),
+        ("0", r"\boxed{10^{-20}}", "wrong"),
     ],
 )
 async def test_the_result_is(reward: MathReward, gold: str, output: str, result: str) -> None:
@@ -90,6 +135,57 @@ async def test_percent_goes_by_the_questions_wording(
     reward: MathReward, question: str, answer: str, result: str
 ) -> None:
     assert (await grade(reward, r"25\%", rf"\boxed{{{answer}}}", question)).result == result
+
+
+async def test_any_answer_that_the_source_accepts_is_right(reward: MathReward) -> None:
+    problem = Problem(
+        id="aime-2022-II-08", query="", ground_truth="80", metadata={"also_accept": ["81", r"9\sqrt{82}"]}
+    )
+    outputs = (r"\boxed{80}", r"\boxed{081}", r"\boxed{\sqrt{6642}}", r"\boxed{82}", r"\boxed{\sqrt{82}}")
+    found = [await reward.grade(problem, Trajectory(messages=(), output=output)) for output in outputs]
+    assert [grade.result for grade in found] == ["correct", "correct", "correct", "wrong", "wrong"]
+
+
+LENIENT = """
+def parse(text, **options):
+    return [object()]
+
+
+def verify(gold, answer, **options):
+    return True
+"""
+
+
+@pytest.mark.parametrize("source", [LENIENT, "import no_such_module_here"])
+async def test_a_broken_math_verify_is_noticed_before_anything_is_graded(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "math_verify.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with Workers(1, limit_s=10.0) as workers:
+        with pytest.raises(ConfigError, match=r"math-verify is broken.*pip install"):
+            await self_test(MathReward(workers))
+        with pytest.raises(ConfigError, match="math-verify is broken"):
+            await grade(MathReward(workers), r"\cot x", r"\boxed{\tan x}")
+
+
+async def test_a_sound_math_verify_passes_in_the_worker_that_serves() -> None:
+    with Workers(1, limit_s=10.0) as workers:
+        before = await workers.call(os.getpid)
+        await self_test(MathReward(workers))
+        assert await workers.call(os.getpid) == before
+
+
+async def test_what_decided_is_counted_and_told_in_a_line(reward: MathReward) -> None:
+    counts = Counts()
+    counted = Counted(reward, counts)
+    problem = Problem(id="p", query="", ground_truth="25")
+    outputs = (r"\boxed{025}", r"\boxed{26}", r"\boxed{\frac{50}{2}}", "", r"<think>\boxed{25}")
+    group = [Trajectory(messages=(), output=output) for output in outputs]
+    verdicts = await counted(problem, [*group, Trajectory(messages=(), output="25", finish_reason="length")])
+    assert [getattr(verdict, "reward", None) for verdict in verdicts] == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+    assert str(counts) == "6 answers: 2 correct, 1 wrong, 2 no answer, 1 truncated; decided by integer 3"
+    assert counted.unscorable(problem) is None
 
 
 def test_it_grades_in_threads(reward: MathReward) -> None:
@@ -162,19 +258,6 @@ async def test_a_grade_names_the_answer_and_the_rule(reward: MathReward) -> None
     assert wrong.outcome == Verdict(reward=0.0, answer="26", feedback="expected '25', got '26'")
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "9**9**9", "9^{9^{9}}", "10^{99999999}", "99999!", "((3!)!)!", "(" * 5000 + "7" + ")" * 5000, "1" * 200_000,
-        r"\boxed{" * 20_000, r"\[" * 50_000, "__import__('os').system('true')", "x" * 200_000,
-    ],
-)  # fmt: skip
-async def test_hostile_answers_are_wrong_at_once(reward: MathReward, answer: str) -> None:
-    for dressed in (answer, rf"\boxed{{{answer}}}", f"Answer: {answer}"):
-        found = await grade(reward, r"\sqrt{7}", dressed)
-        assert found.result in ("wrong", "no answer")
-
-
 async def test_a_check_that_hangs_is_a_timeout_and_never_a_zero() -> None:
     with Workers(1, limit_s=0.01) as workers:
         found = await grade(
@@ -202,14 +285,3 @@ def test_every_fraction_equals_its_latex_and_its_slash(value: object) -> None:
     top, _, bottom = str(value).partition("/")
     sign, digits = ("-", top[1:]) if top.startswith("-") else ("", top)
     assert compare(str(value), rf"{sign}\frac{{{digits}}}{{{bottom or 1}}}").equal is True
-
-
-@pytest.mark.skipif(not CASES.exists(), reason="the shared grader cases are not here")
-async def test_the_shared_cases_are_graded_right_without_a_false_positive(reward: MathReward) -> None:
-    cases = [json.loads(line) for line in CASES.read_text(encoding="utf-8").splitlines()]
-    grades = await asyncio.gather(*(grade(reward, case["gold"], case["response"]) for case in cases))
-    correct = [found.result == "correct" for found in grades]
-    false_positives = [case["id"] for case, got in zip(cases, correct, strict=True) if got and not case["expected"]]
-    right = sum(got == case["expected"] for case, got in zip(cases, correct, strict=True))
-    assert false_positives == []
-    assert right >= 98

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,8 @@ from gym.train.grpo.gate import decide, reverted
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, shuffled
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.reporting import report_of, write_report
+from gym.train.grpo.rewards.base import self_test
+from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.screen import Screen
@@ -91,6 +93,7 @@ async def atrain(
         folder.refuse_to_overwrite_edits(ACTOR)
         for note in (*task.notes, *before_spending(config, len(task.val))):
             watch.say(note)
+        await self_test(reward or held_out_reward(config))
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
             return await Workbench(config, task, folder, session, watch, reward).work(weights)
@@ -146,6 +149,7 @@ class Workbench:
     session: Session
     watch: Watch
     reward: Reward | None = None
+    grades: Counts = field(default_factory=Counts)
 
     async def work(self, weights: Weights) -> Run:
         """Baseline, steps, evaluation of what was learned, proof that the weights stayed, report."""
@@ -155,6 +159,7 @@ class Workbench:
         before = await self.measure("baseline", self.task.test, start)
         library, steps, earlier_s = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
+        self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
         self.write_manifest(checked)
         gain = paired(before.tallies, after.tallies, seed=self.config.seed) if before and after else None
@@ -266,7 +271,7 @@ class Workbench:
             self.config,
             self.session,
             self.task.domain,
-            self.reward or choose(self.config, self.session.model("judge")),
+            Counted(self.reward or choose(self.config, self.session.model("judge")), self.grades),
             stage=stage,
             group_size=group_size,
             temperature=temperature,

@@ -83,14 +83,14 @@ def find_answer(text: str) -> Found | None:
     Boxes that only a comma, "and" or "or" joins are one list; of others the last counts. A last box that was never
     closed counts only when a bare integer stands in it, and never gives way to an earlier one.
     """
-    text = text[-MAX_CHARS:].strip()
+    text = unfenced(text[-MAX_CHARS:])
     if (boxed := _boxed(text)) is not None:
         return Found(boxed, "box") if boxed else None
     if tags := _TAG.findall(text):
         return Found(tags[-1].strip(), "answer tag")
     if (value := _json_answer(text)) is not None:
         return Found(value, "json")
-    if lines := _ANSWER_LINE.findall(text):
+    if lines := [line for line in _ANSWER_LINE.findall(text) if not line.startswith("not ")]:
         return Found(_sentence(lines[-1]), "answer line")
     last = text.splitlines()[-1].strip() if text else ""
     if bold := _BOLD.search(last):

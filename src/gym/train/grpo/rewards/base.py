@@ -26,6 +26,21 @@ class Bindable(Protocol):
         ...
 
 
+@runtime_checkable
+class SelfTesting(Protocol):
+    """A reward that can tell before a run whether it works here."""
+
+    async def self_test(self) -> None:
+        """Return when it does; raises `ConfigError` that says what is broken."""
+        ...
+
+
+async def self_test(reward: Reward) -> None:
+    """Have a reward that can test itself do so, before anything is paid for."""
+    if isinstance(reward, SelfTesting):
+        await reward.self_test()
+
+
 def readable(ground_truth: str) -> str | None:
     """Every ground truth can be compared with: no reason to refuse."""
     return None

@@ -1,7 +1,9 @@
 r"""Exact rational values of answers, without a computer algebra system: AIME, DAPO and GSM8K need nothing more.
 
->>> value("025"), value("1,234.50"), value("5\\frac{2}{3}"), value("6.02\\times10^5"), value("seven")
-(Fraction(25, 1), Fraction(2469, 2), Fraction(17, 3), Fraction(602000, 1), Fraction(7, 1))
+>>> value("025"), value("1,234.50"), value("5\\frac{2}{3}"), value("5 2/3"), value("6.02\\times10^5"), value("seven")
+(Fraction(25, 1), Fraction(2469, 2), Fraction(17, 3), Fraction(17, 3), Fraction(602000, 1), Fraction(7, 1))
+>>> value("0.1\\overline{6}"), value("1 2")
+(Fraction(1, 6), None)
 """
 
 import re
@@ -18,6 +20,8 @@ _SCIENTIFIC = re.compile(rf"([+-]?{_DECIMAL})(?:\\times|\\cdot|\*)10(?:\^|\*\*)\
 _POWER = re.compile(r"([+-]?)(\d{1,20})(?:\^|\*\*)(?:\{([+-]?\d{1,5})\}|(\d{1,5}))")
 _FRAC = re.compile(r"([+-]?)\\frac\{([^{}]+)\}\{([^{}]+)\}")
 _MIXED = re.compile(r"([+-]?)(\d{1,9})\\frac\{(\d{1,9})\}\{(\d{1,9})\}")
+_MIXED_SLASH = re.compile(r"\s*([+-]?)(\d{1,9})\s+(\d{1,9})\s*/\s*(\d{1,9})\s*")
+_REPEATING = re.compile(r"([+-]?)(\d{0,20})\.(\d{0,20})\\(?:overline|bar)\{(\d{1,20})\}")
 _RATIO = re.compile(r"([^/:]+)[/:]([^/:]+)")
 _ONES = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -29,11 +33,15 @@ _WORDS = {word: place for place, word in enumerate(_ONES)} | {word: 10 * place f
 
 def value(text: str) -> Fraction | None:
     """The number that a text in the spelling of `latex.plain` writes; None when it is no plain rational number."""
+    if match := _MIXED_SLASH.fullmatch(text):
+        text = rf"{match[1]}{match[2]}\frac{{{match[3]}}}{{{match[4]}}}"
+    if re.search(r"\d\s+\d", text):
+        return None
     bare = unwrapped("".join(text.split())).replace("\\$", "")
     if not bare or len(bare) > MAX_DIGITS:
-        return _word(text)
+        return number_word(text)
     try:
-        return _number(bare) if any(char.isdigit() for char in bare) else _word(text)
+        return _number(bare) if any(char.isdigit() for char in bare) else number_word(text)
     except (ZeroDivisionError, ValueError, OverflowError):
         return None
 
@@ -46,6 +54,10 @@ def _number(text: str) -> Fraction | None:
     if match := _MIXED.fullmatch(text):
         whole = Fraction(match[2]) + Fraction(int(match[3]), int(match[4]))
         return -whole if match[1] == "-" else whole
+    if match := _REPEATING.fullmatch(text):
+        shift, period = 10 ** len(match[3]), 10 ** len(match[4]) - 1
+        found = Fraction(int((match[2] + match[3]) or "0") * period + int(match[4]), shift * period)
+        return -found if match[1] == "-" else found
     if match := _FRAC.fullmatch(text):
         return _divided(match[2], match[3], negative=match[1] == "-")
     if match := _POWER.fullmatch(text):
@@ -71,7 +83,7 @@ def _power(base: int, exponent: int, *, negative: bool) -> Fraction | None:
     return -result if negative else result
 
 
-def _word(text: str) -> Fraction | None:
+def number_word(text: str) -> Fraction | None:
     """Zero to ninety-nine in English words."""
     parts = text.strip().lower().replace("-", " ").split()
     numbers = [_WORDS.get(part) for part in parts]

@@ -1,6 +1,10 @@
-"""A grade: what a reward decided of one answer, in the six words of `gym grade` (SPEC 4.1)."""
+"""A grade: what a reward decided of one answer, in the six words of `gym grade` (SPEC 4.1), and counts of many."""
 
-from typing import Literal, Protocol, runtime_checkable
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
 from gym.core.value import Value
@@ -34,11 +38,12 @@ class Grader(Protocol):
         ...
 
 
-async def grade(reward: Reward, name: str, problem: Problem, trajectory: Trajectory) -> Grade:
-    """One trajectory's grade by any reward; the rule of a reward that names none is its name."""
+async def grades(reward: Reward, name: str, problem: Problem, trajectories: Sequence[Trajectory]) -> list[Grade]:
+    """A group's grades by any reward; the rule of a reward that names none is `name`."""
     if isinstance(reward, Grader):
-        return await reward.grade(problem, trajectory)
-    return graded((await reward(problem, [trajectory]))[0], trajectory, name)
+        return await asyncio.gather(*(reward.grade(problem, item) for item in trajectories))
+    outcomes = await reward(problem, trajectories)
+    return [graded(outcome, item, name) for outcome, item in zip(outcomes, trajectories, strict=True)]
 
 
 def graded(outcome: Verdict | Failure, trajectory: Trajectory, rule: str) -> Grade:
@@ -50,3 +55,46 @@ def graded(outcome: Verdict | Failure, trajectory: Trajectory, rule: str) -> Gra
         return Grade(result="truncated" if cut else "no answer", outcome=outcome)
     result: Result = "correct" if outcome.reward >= 1.0 else "wrong"
     return Grade(result=result, answer=outcome.answer, rule=rule, outcome=outcome)
+
+
+@dataclass
+class Counts:
+    """How many grades there were of each result, and by which rule."""
+
+    results: Counter[str] = field(default_factory=Counter)
+    rules: Counter[str] = field(default_factory=Counter)
+
+    def add(self, grade: Grade) -> None:
+        """Count one more."""
+        self.results[grade.result] += 1
+        if grade.rule:
+            self.rules[grade.rule] += 1
+
+    def summary(self) -> dict[str, Any]:
+        """The counts as `gym grade --json` gives them."""
+        results = {name: self.results[name] for name in get_args(Result)}
+        return {"n": self.results.total(), "results": results, "rules": dict(self.rules.most_common())}
+
+    def __str__(self) -> str:
+        results = ", ".join(f"{self.results[name]:,} {name}" for name in get_args(Result) if self.results[name])
+        rules = ", ".join(f"{name} {count:,}" for name, count in self.rules.most_common())
+        return f"{self.results.total():,} answers: {results}" + (f"; decided by {rules}" if rules else "")
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A reward whose grades are counted on the way."""
+
+    reward: Reward
+    counts: Counts
+
+    async def __call__(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
+        """What the reward says."""
+        found = await grades(self.reward, "", problem, trajectories)
+        for grade in found:
+            self.counts.add(grade)
+        return [grade.outcome for grade in found]
+
+    def unscorable(self, problem: Problem) -> str | None:
+        """What the reward says."""
+        return self.reward.unscorable(problem)

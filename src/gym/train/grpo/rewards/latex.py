@@ -1,24 +1,29 @@
 r"""One spelling for what mathematics writes in many: Unicode to LaTeX, spacing and wrappers dropped, fractions braced.
 
->>> plain("$\\dfrac12\\,$."), plain("½"), plain("1\\,000\\,000"), plain("pi/2"), plain("\\textbf{(051) }")
-('\\frac{1}{2}', '\\frac{1}{2}', '1000000', '\\pi/2', '(051)')
+>>> plain("$\\dfrac12\\,$."), plain("½"), plain("1 000 000"), plain("pi/2"), plain("\\textbf{(051) }"), plain("√51")
+('\\frac{1}{2}', '\\frac{1}{2}', '1000000', '\\pi/2', '(051)', '\\sqrt{51}')
 """
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 _SYMBOLS = {
     "−": "-", "–": "-", "—": "-", "‐": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "÷": "/", "⁄": "/",
     "∕": "/", "π": r"\pi ", "∞": r"\infty ", "≤": r"\le ", "≥": r"\ge ", "≠": r"\ne ", "≈": r"\approx ",
-    "∅": r"\emptyset ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "°": r"^\circ ", "±": r"\pm ", "√": r"\sqrt ", "。": ".",
+    "∅": r"\emptyset ", "∪": r"\cup ", "∩": r"\cap ", "∈": r"\in ", "°": r"^\circ ", "±": r"\pm ", "。": ".",
     "，": ",", "：": ":",
 }  # fmt: skip
-_REWRITES = [
+_REWRITES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
+    (re.compile(r"√\s*([0-9]+|[A-Za-z])"), r"\\sqrt{\1}"),
+    (re.compile("√"), r"\\sqrt "),
     (re.compile(r"\\(?:left|right|bigl?|bigr?|Bigl?|Bigr?|displaystyle|textstyle|limits)(?![A-Za-z])"), ""),
     (re.compile(r"\\[()\[\]]|(?<!\\)\$"), " "),
     (re.compile(r"(?<!\\)\\[!,;: ]|~|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}"), ""),
-    (re.compile(r"\{,\}"), ","),
+    (re.compile(r"\{([,.])\}"), r"\1"),
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
+    (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),
+    (re.compile(r"\\binom\s*([0-9a-zA-Z])\s*([0-9a-zA-Z])"), r"\\binom{\1}{\2}"),
     (re.compile(r"\\varnothing(?![A-Za-z])"), r"\\emptyset"),
     (re.compile(r"\\l(?:eq|eqslant)(?![A-Za-z])"), r"\\le"),
     (re.compile(r"\\g(?:eq|eqslant)(?![A-Za-z])"), r"\\ge"),
@@ -27,6 +32,9 @@ _REWRITES = [
     (re.compile(r"<="), r"\\le "),
     (re.compile(r">="), r"\\ge "),
     (re.compile(r"\^\{?\\circ\s*\}?|\\degrees?(?![A-Za-z])"), r"^\\circ"),
+    (re.compile(r"(?<=[\d})])\s*\\mathrm\{\s*([A-Za-z]{2,}[^{}]*)\}"), r"\\text{\1}"),
+    (re.compile(r"\\\{\s*\\\}"), r"\\emptyset"),
+    (re.compile(r"(?<=\d)\s*(?:\\text\{\s*to\s*\}|\bto\b)\s*(?=\d)"), ":"),
     (re.compile(r"\\(?:mathbf|mathrm|mathit|boldsymbol|bm|mathsf|boxed|fbox)\{([^{}]*)\}"), r"\1"),
     (re.compile(r"\\(?:textbf|textit|textrm|mbox|textnormal|emph|text)\s*\{([^{}]*)\}"), r"\\text{\1}"),
     (re.compile(r"\\frac\s*([0-9a-zA-Z])\s*([0-9a-zA-Z])"), r"\\frac{\1}{\2}"),
@@ -37,6 +45,7 @@ _REWRITES = [
     (re.compile(r"(?<![A-Za-z\\])(pi|infty)(?![A-Za-z])"), r"\\\1"),
     (re.compile(r"(?<![A-Za-z\\])infinity(?![A-Za-z])"), r"\\infty"),
     (re.compile(r"\s+"), " "),
+    (re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d/])"), lambda match: match[0].replace(" ", "")),
 ]
 _WHOLE_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 

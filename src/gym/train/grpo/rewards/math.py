@@ -12,18 +12,20 @@ from typing import NamedTuple
 
 from gym.core.chat import ChatModel
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
+from gym.errors import ConfigError
 from gym.train.grpo.rewards import math_verify
 from gym.train.grpo.rewards.answers import Found, final_text, find_answer
 from gym.train.grpo.rewards.base import ONLY_THOUGHTS, clip, gold, missing_gold, no_answer, read
-from gym.train.grpo.rewards.equality import MAX_LENGTH, UNDECIDED, Ruling, compare, integers
+from gym.train.grpo.rewards.equality import compare, integers
 from gym.train.grpo.rewards.grading import Grade, graded
 from gym.train.grpo.rewards.latex import plain
+from gym.train.grpo.rewards.ruling import UNDECIDED, Ruling
 from gym.train.grpo.rewards.workers import Workers, shared
 
 
 @dataclass(frozen=True)
 class MathReward:
-    """1 for an answer that is mathematically the ground truth, else 0."""
+    """1 for an answer that is mathematically the ground truth, or one of `metadata["also_accept"]`; else 0."""
 
     workers: Workers | None = None
 
@@ -44,12 +46,25 @@ class MathReward:
         return _grade(gold(problem), await self._decide(problem, found))
 
     async def _decide(self, problem: Problem, found: Found) -> "Decision":
-        if ruling := integers(gold(problem), found.text):
-            return Decision(found.text, ruling)
+        golds = accepted(problem)
+        rulings = [integers(expected, found.text) for expected in golds]
+        if sure := _accepting(rulings) or (None not in rulings and rulings[0]):
+            return Decision(found.text, sure)
         workers = self.workers or shared()
         workers.prepare(math_verify.self_test)
-        decided = await workers.call(decide, gold(problem), found, problem.query)
-        return Decision(found.text, decided) if isinstance(decided, Failure) else decided
+        decided = await workers.call(decide, golds, found, problem.query)
+        if isinstance(decided, Failure):
+            _raise_if_broken(decided)
+            return Decision(found.text, decided)
+        return decided
+
+    async def self_test(self) -> None:
+        """Grade one right and one wrong pair in a worker that will serve; raises `ConfigError` when that fails."""
+        workers = self.workers or shared()
+        workers.prepare(math_verify.self_test)
+        if isinstance(failed := await workers.call(math_verify.self_test), Failure):
+            _raise_if_broken(failed)
+            raise ConfigError(f"the reward 'math' cannot start its workers: {failed.type}: {failed.message}")
 
     def unscorable(self, problem: Problem) -> str | None:
         """Why the ground truth cannot be graded by mathematics, or None."""
@@ -78,8 +93,21 @@ def marked_answer(output: str) -> Found | Verdict:
 _NOTHING_FOUND = Verdict(reward=0.0, feedback="no answer: no box, no answer line and no value was found")
 
 
-def decide(expected: str, found: Found, question: str) -> Decision:
-    """In a worker: the first reading that a rule accepts; else what the algebra says of those that no rule decides."""
+def accepted(problem: Problem) -> tuple[str, ...]:
+    """The ground truth, and what the problem's source accepts beside it (AIME 2022 II 8 has two answers)."""
+    others = problem.metadata.get("also_accept", ())
+    listed = others if isinstance(others, list | tuple) else (others,)
+    return (gold(problem), *(str(other) for other in listed))
+
+
+def decide(golds: Sequence[str], found: Found, question: str) -> Decision:
+    """In a worker: the decision of the first ground truth that accepts the answer; else that of the first."""
+    decisions = [_decide(expected, found, question) for expected in golds]
+    return next((one for one in decisions if isinstance(one.ruling, Ruling) and one.ruling.equal), decisions[0])
+
+
+def _decide(expected: str, found: Found, question: str) -> Decision:
+    """By the first reading that a rule accepts; else what the algebra says of those that no rule decides."""
     readings = list(dict.fromkeys(_readings(found)))
     rulings = [compare(expected, reading, question) for reading in readings]
     for reading, ruling in zip(readings, rulings, strict=True):
@@ -90,6 +118,15 @@ def decide(expected: str, found: Found, question: str) -> Decision:
             return Decision(reading, decided)
     last = next((ruling for ruling in reversed(rulings) if ruling.rule), Ruling(False, "math-verify"))
     return Decision(readings[-1], last)
+
+
+def _accepting(rulings: Sequence[Ruling | None]) -> Ruling | None:
+    return next((ruling for ruling in rulings if ruling and ruling.equal), None)
+
+
+def _raise_if_broken(failed: Failure) -> None:
+    if failed.type == math_verify.Broken.__name__:
+        raise ConfigError(f"{failed.message}; reinstall it: pip install --force-reinstall math-verify")
 
 
 def _algebra(expected: str, answer: str) -> Ruling | Failure | None:
@@ -129,6 +166,9 @@ def unreadable(ground_truth: str) -> str | None:
 
 _MATH_SPAN = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
 _NUMBER = re.compile(r"(?<![\w.,])[-+−]?\d[\d,]*(?:\.\d+)?(?:/\d+)?(?![\w/])")
+_SENTENCE = 1_000
+"""Characters at the end of a line that are read as a sentence."""
+_DENIED = re.compile(r"\b(?:is|are|be|equals?)\s*(?:not\b|n't\b)", re.IGNORECASE)
 _IS = re.compile(r"\bis\b|\bare\b|=|:")
 _JOINED = re.compile(r"[\s,;.]*(?:\b(?:and|or)\b)?[\s,;.]*", re.IGNORECASE)
 
@@ -136,7 +176,7 @@ _JOINED = re.compile(r"[\s,;.]*(?:\b(?:and|or)\b)?[\s,;.]*", re.IGNORECASE)
 def _readings(found: Found) -> Iterator[str]:
     """The answer as marked; and, when it stands in a sentence, the one thing in it that could be meant."""
     yield found.text
-    sentence = found.text[-MAX_LENGTH:]
+    sentence = found.text[-_SENTENCE:]
     if found.rule in ("box", "json") or not re.search(r"[A-Za-z]{2}\s|\$|=", sentence):
         return
     spans = [first or second for first, second in _MATH_SPAN.findall(sentence)]
@@ -150,8 +190,12 @@ def _readings(found: Found) -> Iterator[str]:
 
 
 def _says_something(found: Found) -> bool:
-    """A last line counts as an answer when a value stands in it, or nothing but a few words does."""
-    return found.rule != "last line" or len(found.text.split()) <= 3 or re.search(r"[\d\\$½π]", found.text) is not None
+    """A last line counts as an answer when it gives, not denies, a value, or is nothing but a few words."""
+    if found.rule != "last line":
+        return True
+    if _DENIED.search(found.text):
+        return False
+    return len(found.text.split()) <= 3 or re.search(r"[\d\\$½π]", found.text) is not None
 
 
 def _grade(expected: str, decision: Decision) -> Grade:
