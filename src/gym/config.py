@@ -361,4 +361,4 @@ def _first_error(error: ValidationError, where: str) -> str:
     key = ".".join(str(part) for part in first["loc"])
     secret = "key" in key or "url" in key or key.startswith("mcp_servers")
     got = "" if secret else f" (got {first.get('input')!r})"
-    return f"{where}: {key}: {first['msg']}{got}"
+    return f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}{got}"

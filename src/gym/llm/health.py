@@ -118,6 +118,7 @@ class Health:
         return error.retry_after_s is not None and (isinstance(error, RateLimited) or error.status in OVERLOADED)
 
     def _refused(self, sent: Sent, error: RateLimited, now: float, in_flight: int) -> None:
+        before = self.limit
         self._window.refused(now, sent_at=sent.at, in_flight=in_flight)
         if error.retry_after_s is None and self._waits_out:
             after_s = self._gate.refused(now, sent_at=sent.at, served=self.served)
@@ -125,7 +126,8 @@ class Health:
                 self._lose(f"{self._where} has refused every call for {after_s:,.0f} s", error)
         if not self._told:
             self._told = True
-            self._say(f"{self._where} refuses calls (429): fewer at once, now {self.limit}; refused ones are repeated")
+            fewer = f"fewer at once, now {self.limit}; " if self.limit < before else ""
+            self._say(f"{self._where} refuses calls (429): {fewer}refused ones are repeated")
 
     def _pause(self, error: ProviderError, now: float) -> None:
         asked = error.retry_after_s or 0.0

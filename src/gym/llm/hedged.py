@@ -13,6 +13,8 @@ from gym.core.chat import Completion, Message, Sampling
 
 FEWEST = 20
 """Answered calls before a median means anything."""
+LOOK_EVERY_S = 0.1
+"""Until then."""
 
 
 class Startable(Protocol):
@@ -43,11 +45,9 @@ class Hedged:
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """The first completion of either copy; when both fail, the first copy's error."""
-        if len(self._latencies_s) < FEWEST:
-            return await self._first.complete(messages, sampling)
         started, order = asyncio.Event(), list[asyncio.Task[Completion]]()
         first = _started(self._first.complete(messages, sampling, on_start=started.set), order)
-        alarm = asyncio.create_task(_late(started, self._factor * median(self._latencies_s)))
+        alarm = asyncio.create_task(self._late(started))
         copies = [first]
         try:
             await asyncio.wait({first, alarm}, return_when=asyncio.FIRST_COMPLETED)
@@ -58,6 +58,15 @@ class Hedged:
             for task in (alarm, *copies):
                 task.cancel()
             await asyncio.gather(alarm, *copies, return_exceptions=True)
+
+    async def _late(self, started: asyncio.Event) -> None:
+        """Returns when the call takes too long; while too few were answered to say so, it is asked again and again."""
+        await started.wait()
+        began = asyncio.get_running_loop().time()
+        while len(self._latencies_s) < FEWEST:
+            await asyncio.sleep(LOOK_EVERY_S)
+        took = asyncio.get_running_loop().time() - began
+        await asyncio.sleep(max(0.0, self._factor * median(self._latencies_s) - took))
 
 
 async def _winner(copies: Sequence[asyncio.Task[Completion]], order: Sequence[asyncio.Task[Completion]]) -> Completion:
@@ -70,11 +79,6 @@ async def _winner(copies: Sequence[asyncio.Task[Completion]], order: Sequence[as
                 return order[seen].result()
             seen += 1
     return copies[0].result()
-
-
-async def _late(started: asyncio.Event, seconds: float) -> None:
-    await started.wait()
-    await asyncio.sleep(seconds)
 
 
 def _started(call: Coroutine[Any, Any, Completion], order: list[asyncio.Task[Completion]]) -> asyncio.Task[Completion]:

@@ -170,10 +170,16 @@ class Meter:
     def _story(self, over: str) -> str:
         usd = self.usd
         dollars = "dollars unknown" if usd is None else f"${usd:.4f}" if usd >= 0.01 else f"${usd:.6f}"
+        flying = f" ({len(self._flying)} of them in flight then)" if self._flying else ""
+        spent = f"{self._tokens:,} tokens" + (f", {dollars}" if self._tokens else "")
+        room = (
+            ""
+            if "calls" in over
+            else "; each reserves its prompt and rollout_max_tokens, so fewer of these let more fit"
+        )
         return (
-            f"{over} reached: {self._calls + len(self._flying):,} calls ({len(self._flying)} still in flight), "
-            f"{self._tokens:,} tokens, {dollars} spent so far, and the next call may not fit. "
-            "Everything is saved: raise the budget and run the same command to go on"
+            f"{over} reached: {self._calls + len(self._flying):,} calls{flying}, {spent} paid for by then, and the next "
+            f"call may not fit{room}. Everything is saved: raise the budget and run the same command to go on"
         )
 
     def _release(self, reservation: Reservation) -> None:

@@ -22,6 +22,8 @@ from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
 from gym.train.grpo.rollout_manager import RolloutManager
 
+RETRIES_TOLD = 5
+"""Failed attempts of an endpoint that are told one by one."""
 MOST_SLOTS = 16
 """Of a server that we start: each takes its context's memory."""
 STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate", "judge")
@@ -82,7 +84,7 @@ async def open_session(
         for each in roles.values():
             if each not in opened:
                 opened[each] = await stack.enter_async_context(
-                    open_model(each, environ, on_retry=lambda retry: say(_told(retry)), say=say, opener=executor.open)
+                    open_model(each, environ, on_retry=_Retries(say), say=say, opener=executor.open)
                 )
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
@@ -162,8 +164,19 @@ def _elsewhere(model: str, base: Endpoint) -> bool:
     return any(name.startswith(("local:", "scripted:")) or name.endswith(".gguf") for name in (model, base.model))
 
 
-def _told(retry: Retry) -> str:
-    return f"  attempt {retry.attempt} failed ({retry.error}); again in {retry.wait_s:.0f} s"
+class _Retries:
+    """Tells of the first failed attempts of an endpoint; of the many that an outage brings, that there are more."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say, self._seen = say, 0
+
+    def __call__(self, retry: Retry) -> None:
+        self._seen += 1
+        when = f"again in {retry.wait_s:.0f} s" if retry.wait_s >= 0.5 else "again at once"
+        if self._seen <= RETRIES_TOLD:
+            self._say(f"  attempt {retry.attempt} failed ({retry.error}); {when}")
+        elif self._seen == RETRIES_TOLD + 1:
+            self._say("  more attempts fail and are repeated; calls.jsonl has every one")
 
 
 def _secret(value: SecretStr | None) -> str | None:
