@@ -66,6 +66,20 @@ def test_a_straggler_gets_a_second_copy_and_the_first_answer_wins(in_virtual_tim
     in_virtual_time(scenario())
 
 
+def test_a_call_that_began_before_there_was_a_median_is_hedged_once_there_is_one(
+    in_virtual_time: InVirtualTime,
+) -> None:
+    async def scenario() -> None:
+        script = Copies((600, "slow"), (1, "fast"))
+        guarded = Guarded(Scripted(script), Limiter(100, clock=clock), hedge=3.0)
+        straggler = asyncio.create_task(guarded.complete(ASK, STRAGGLER))
+        await asyncio.gather(*(guarded.complete(ASK, Sampling(sample=n)) for n in range(20)))
+        assert (await straggler).text == "fast"
+        assert script.sent_at == [0, pytest.approx(3, abs=0.2)]
+
+    in_virtual_time(scenario())
+
+
 def test_the_first_copy_may_still_win(in_virtual_time: InVirtualTime) -> None:
     async def scenario() -> None:
         guarded = await warmed(Copies((4, "first"), (60, "second")))

@@ -63,7 +63,7 @@ class Hedged:
         """Returns when the call takes too long; while too few were answered to say so, it is asked again and again."""
         await started.wait()
         began = asyncio.get_running_loop().time()
-        while len(self._latencies_s) < FEWEST:
+        while len(self._latencies_s) < FEWEST:  # noqa: ASYNC110 - nobody tells of a new latency
             await asyncio.sleep(LOOK_EVERY_S)
         took = asyncio.get_running_loop().time() - began
         await asyncio.sleep(max(0.0, self._factor * median(self._latencies_s) - took))
