@@ -12,6 +12,7 @@ from gym.core.chat import Usage
 from gym.core.experience import Experience, Library
 from gym.core.problem import Failure, Problem, ToolUse, Trajectory, Verdict
 from gym.core.rollout import Group, Rollout, Tally
+from gym.evaluation import figures
 from gym.evaluation.estimate import Shape, estimate
 from gym.evaluation.metrics import paired, score
 from gym.evaluation.report import Report, families, html, markdown
@@ -270,6 +271,10 @@ def test_tool_use_is_a_table_of_its_own_and_absent_where_no_tool_was_used() -> N
     used = {"python": ToolUse(calls=36, errors=3, labels={"exception": 2, "wall": 1})}
     told = markdown(report.model_copy(update={"before": report.before.model_copy(update={"tools": used})}))
     assert "| before | python | 36 | 0.50 | 3 (2 exception, 1 wall) |" in told.partition("## Tools")[2]
+
+
+def test_the_name_of_a_tool_that_a_model_made_up_cannot_steer_a_terminal() -> None:
+    assert figures.tools({"\x1b[2Jgone": ToolUse(calls=1, errors=1)}) == r"'\x1b[2Jgone' 1 call, errors 1"
 
 
 def test_families_need_the_key() -> None:

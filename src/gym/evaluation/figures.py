@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from gym.core.problem import ToolUse
+from gym.core.text import shown
 from gym.evaluation.metrics import Interval, Paired
 
 UNKNOWN = "unknown"
@@ -76,9 +77,12 @@ def errors(used: ToolUse) -> str:
 
 
 def tools(used: Mapping[str, ToolUse]) -> str:
-    """Tool use in one line.
+    """Tool use in one line; a name may be a model's invention, so it is quoted unless it is plain.
 
     >>> tools({"python": ToolUse(calls=12, errors=1, labels={"wall": 1}), "search": ToolUse(calls=1)})
     'python 12 calls, errors 1 (1 wall); search 1 call, errors 0'
     """
-    return "; ".join(f"{name} {count(one.calls, 'call')}, errors {errors(one)}" for name, one in used.items())
+    return "; ".join(
+        f"{name if name.isprintable() else shown(name)} {count(one.calls, 'call')}, errors {errors(one)}"
+        for name, one in used.items()
+    )
