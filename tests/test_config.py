@@ -57,6 +57,32 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(t
     assert (config.model_name_or_path, config.epochs, config.api_base_url) == ("from-file", 2, "http://environment/v1")
 
 
+HOSTED = {"provider": "openai", "api_base_url": "http://file/v1", "api_key": "sk-file"}
+
+
+def place(config: RunConfig) -> tuple[str, str, str | None]:
+    key = config.api_key.get_secret_value() if config.api_key else None
+    return config.provider, config.api_base_url, key
+
+
+@pytest.mark.parametrize("model", ["local:qwen2.5-coder-1.5b", "~/m/My.GGUF", "scripted:pkg.mod:fn"])
+def test_a_model_that_is_its_own_place_takes_no_endpoint_from_a_weaker_source(tmp_path: Path, model: str) -> None:
+    file = written(tmp_path, json.dumps({"model": "gpt-4o", **HOSTED}))
+    assert place(load_config(file, {"model": "gpt-4o-mini"}, {})) == tuple(HOSTED.values())
+    assert place(load_config(file, {"model": model}, {})) == ("", "", None)
+    environ = {"UTU_LLM_TYPE": "openai", "UTU_LLM_BASE_URL": "http://environment/v1", "UTU_LLM_API_KEY": "sk"}
+    assert place(load_config(written(tmp_path, json.dumps({"model": model})), {}, environ)) == ("", "", None)
+
+
+def test_an_endpoint_given_with_such_a_model_or_by_a_stronger_source_is_kept(tmp_path: Path) -> None:
+    served = {"model": "local:served-elsewhere", "api_base_url": "http://file/v1"}
+    assert load_config(written(tmp_path, json.dumps(served)), {}, {}).api_base_url == "http://file/v1"
+    given = {"base_url": "http://command/v1"}
+    assert load_config(written(tmp_path, json.dumps(served)), given, {}).api_base_url == "http://command/v1"
+    hosted = written(tmp_path, json.dumps({"model": "gpt-4o", **HOSTED}))
+    assert place(load_config(hosted, {"model": "local:x", **given}, {})) == ("", "http://command/v1", None)
+
+
 @pytest.mark.parametrize("spelling", ["group_size", "group-size", "grpo_group_size", "--grpo-group-size", "grpo_n"])
 def test_a_key_may_be_spelled_with_dashes_underscores_or_its_alias(spelling: str) -> None:
     assert load_config(None, {spelling: 9}, {}).grpo_group_size == 9

@@ -67,6 +67,9 @@ EXECUTION_KEYS = frozenset(
 )
 """Keys that may change between a stop and its resume: they alter how the work is done, not what comes out."""
 
+ENDPOINT_KEYS = frozenset({"provider", "api_base_url", "api_key"})
+"""Where the policy's model is and what opens it."""
+
 _ENV = re.compile(r"\$\{(\w+)\}")
 
 
@@ -122,7 +125,10 @@ class RunConfig(BaseModel):
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
     dataset_truncate: int | None = Field(default=None, ge=1, description="use the first N training problems")
-    domain: str = Field(default="jsonl", description="jsonl (your own data), math, … or pkg.mod:DOMAIN")
+    domain: str = Field(
+        default="jsonl",
+        description="jsonl (your own data), math, … or pkg.mod:DOMAIN (a known set brings its own)",
+    )
     data_dir: str = Field(default="", description="folder with a domain's data files")
     val: str = Field(default="", description="validation file")
     test: str = Field(default="", description="held-out file: answered before and after, without and with the library")
@@ -286,24 +292,34 @@ def load_config(
 ) -> RunConfig:
     """The run's settings from a YAML file, then `overrides` (command line), then the environment where both are silent.
 
+    A model that is its own place (`local:`, a GGUF file, `scripted:`) takes no endpoint from a weaker source than its own.
     Raises `ConfigError` for a missing file, bad YAML, an unknown key or a value of the wrong kind.
     """
     environ = os.environ if environ is None else environ
-    values: dict[str, Any] = {}
-    if path is not None:
-        values |= {
-            canonical_key(key, str(path)): _expand(key, value, environ) for key, value in _read_yaml(path).items()
-        }
-    for key, value in (overrides or {}).items():
-        values[canonical_key(key, "command line")] = _expand(key, value, environ)
+    values = _from_environment(environ)
+    for where, said in ((str(path), {} if path is None else _read_yaml(path)), ("command line", overrides or {})):
+        values = _over(values, {canonical_key(key, where): _expand(key, value, environ) for key, value in said.items()})
     for key in ("prices", "mcp_servers"):
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
-    values = _from_environment(environ) | values
     try:
         return RunConfig(**values)
     except ValidationError as error:
         raise ConfigError(_first_error(error, str(path or "command line"))) from error
+
+
+def its_own_place(model: str) -> bool:
+    """Whether a model's name says where it is: weights of this machine, or a script.
+
+    >>> its_own_place("local:smollm2-135m"), its_own_place("gpt-4o")
+    (True, False)
+    """
+    return model.startswith(("local:", "scripted:")) or model.lower().endswith(".gguf")
+
+
+def _over(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:
+    own = its_own_place(str(stronger.get("model_name_or_path", "")))
+    return {key: value for key, value in weaker.items() if not (own and key in ENDPOINT_KEYS)} | {**stronger}
 
 
 def _parse_yaml(text: str, where: str) -> Any:

@@ -13,7 +13,8 @@ SCRIPTS = Path(__file__).parents[1] / "train"
 
 
 def gym(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    search = os.pathsep.join(filter(None, (str(SCRIPTS), os.environ.get("PYTHONPATH"))))
+    environment = {**os.environ, "PYTHONPATH": search}
     return subprocess.run(
         [sys.executable, "-m", "gym", *arguments],
         cwd=folder,
@@ -36,6 +37,8 @@ def folder(tmp_path: Path) -> Path:
 
 EVAL = ("eval", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply", "--k", "4",
         "--temperature", "0.7", "--seed", "3", "--json")  # fmt: skip
+
+BOXED = "scripted:sandbox_script:boxed"
 
 
 def shown(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
@@ -101,3 +104,35 @@ def test_train_prints_its_report_as_one_object(folder: Path) -> None:
     assert found["gain"]["interval"][0] <= found["gain"]["difference"] <= found["gain"]["interval"][1]
     for name in ("report.md", "report.html", "report.json", "stats.json", "experiences.json"):
         assert (folder / "D" / "N" / name).stat().st_size > 0
+
+
+def test_eval_of_a_named_set_takes_the_domain_that_knows_it(folder: Path) -> None:
+    row = {"id": "a", "problem": "How many are 25?", "answer": "025"}
+    (folder / "aime_2024.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    found = shown(gym(folder, "eval", "--dataset", "aime24", "--data-dir", ".", "--model", BOXED, "--k", "2", "--json"))
+    assert (found["mean"], found["n_problems"], found["n_answers"]) == (1.0, 1, 2)  # graded by the reward math
+
+
+def test_a_set_that_no_domain_knows_is_refused_with_those_that_are_known(folder: Path) -> None:
+    done = gym(folder, "eval", "--dataset", "aime99", "--data-dir", ".", "--model", BOXED, "--k", "1")
+    assert done.returncode == 2
+    assert "data file 'aime99' does not exist, nor below '.'; sets known by name: --domain math: aime24," in done.stderr
+    told = gym(folder, "eval", "--dataset", "aime24", "--domain", "jsonl", "--model", BOXED, "--k", "1")
+    assert told.returncode == 2
+    assert "data file 'aime24' does not exist; sets known by name" in told.stderr
+
+
+def test_a_file_is_read_as_a_file_though_it_is_called_as_a_set_is(folder: Path) -> None:
+    (folder / "aime24").write_text("", encoding="utf-8")
+    done = gym(folder, "eval", "--dataset", "aime24", "--model", BOXED, "--k", "1")
+    assert "unknown format ''" in done.stderr
+
+
+def test_eval_shows_tool_use_and_only_where_there_was_any(folder: Path) -> None:
+    agent = ("eval", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:sandbox_script:careless",
+             "--mode", "agent", "--k", "1", "--dataset-truncate", "2")  # fmt: skip
+    assert "tools, no library: python 6 calls, errors 4 (2 died, 2 exception)\n" in gym(folder, *agent).stdout
+    used = {"calls": 6, "errors": 4, "labels": {"died": 2, "exception": 2}}
+    assert shown(gym(folder, *agent, "--json"))["tools"] == {"python": used}
+    plain = shown(gym(folder, *EVAL))
+    assert "tools" not in plain

@@ -33,10 +33,19 @@ def test_tools_and_calls_are_part_of_a_requests_identity_and_survive_the_disk() 
     assert Sampling.model_validate_json(Sampling(tools=(SPEC,)).model_dump_json()).tools == (SPEC,)
 
 
-def test_tool_use_is_summed_over_trajectories_by_name() -> None:
+def test_tool_use_is_summed_by_name_and_by_what_the_errors_were() -> None:
+    slow, both = ToolUse(calls=2, errors=1, labels={"wall": 1}), {"exception": 1, "wall": 2}
     used = [
-        Trajectory(messages=(), output="", tools={"python": ToolUse(calls=2, errors=1)}),
-        Trajectory(messages=(), output=""),
-        Trajectory(messages=(), output="", tools={"python": ToolUse(calls=1), "add": ToolUse(calls=1, errors=1)}),
+        {"python": slow},
+        {},
+        {"python": ToolUse(calls=4, errors=3, labels=both), "add": ToolUse(calls=1, errors=1)},
     ]
-    assert tool_use(used) == {"add": ToolUse(calls=1, errors=1), "python": ToolUse(calls=3, errors=1)}
+    total = tool_use(used)
+    assert list(total) == ["add", "python"]
+    assert total["add"] == ToolUse(calls=1, errors=1)
+    assert total["python"] == ToolUse(calls=6, errors=4, labels={"exception": 1, "wall": 3})
+
+
+def test_a_trajectory_without_tools_says_nothing_of_them_on_disk() -> None:
+    assert "tools" not in Trajectory(messages=(), output="").model_dump()
+    assert ToolUse(calls=1).model_dump() == {"calls": 1, "errors": 0}

@@ -10,8 +10,9 @@ import pytest
 
 from gym.core.chat import Usage
 from gym.core.experience import Experience, Library
-from gym.core.problem import Failure, Problem, Trajectory, Verdict
+from gym.core.problem import Failure, Problem, ToolUse, Trajectory, Verdict
 from gym.core.rollout import Group, Rollout, Tally
+from gym.evaluation import figures
 from gym.evaluation.estimate import Shape, estimate
 from gym.evaluation.metrics import paired, score
 from gym.evaluation.report import Report, families, html, markdown
@@ -260,6 +261,20 @@ def test_a_run_without_held_out_problems_says_that_its_worth_is_unknown() -> Non
 def test_a_report_is_json() -> None:
     report = full()
     assert Report.model_validate_json(report.model_dump_json()) == report
+
+
+def test_tool_use_is_a_table_of_its_own_and_absent_where_no_tool_was_used() -> None:
+    report = full()
+    assert "## Tools" not in markdown(report)
+    assert '"tools"' not in report.model_dump_json()
+    assert report.before is not None
+    used = {"python": ToolUse(calls=36, errors=3, labels={"exception": 2, "wall": 1})}
+    told = markdown(report.model_copy(update={"before": report.before.model_copy(update={"tools": used})}))
+    assert "| before | python | 36 | 0.50 | 3 (2 exception, 1 wall) |" in told.partition("## Tools")[2]
+
+
+def test_the_name_of_a_tool_that_a_model_made_up_cannot_steer_a_terminal() -> None:
+    assert figures.tools({"\x1b[2Jgone": ToolUse(calls=1, errors=1)}) == r"'\x1b[2Jgone' 1 call, errors 1"
 
 
 def test_families_need_the_key() -> None:

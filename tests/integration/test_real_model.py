@@ -127,3 +127,28 @@ def test_training_on_local_weights_leaves_them_bit_identical_and_says_so(smollm:
     assert manifest["weights"]["sha256_before"] == "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
     assert manifest["weights"]["verified"] is True
     assert "unchanged" in (finished.folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_a_small_model_computes_in_the_real_sandbox_before_it_answers(qwen_small: Path, tmp_path: Path) -> None:
+    config = load_config(
+        None,
+        {
+            "model": str(qwen_small),
+            "data": str(Path(__file__).parents[2] / "examples" / "mathematics" / "train.jsonl"),
+            "dataset_truncate": 2,
+            "domain": "math",
+            "mode": "agent",
+            "system_prompt": r"Compute the result with one short Python call, then answer with it in \boxed{}.",
+            "max_tool_steps": 2,
+            "eval_k": 2,
+            "rollout_max_tokens": 96,
+            "output_dir": str(tmp_path / "output"),
+        },
+        environ={},
+    )
+    found: Measured = run(measure(config, None, compare=False, watch=Silent(), brake=Brake()))
+    score = found.score.score
+    assert (score.n_problems, score.n_answers, score.failed) == (2, 4, 0)
+    assert score.tools["python"].calls > score.tools["python"].errors
+    logged = (found.folder / "calls.jsonl").read_text(encoding="utf-8")
+    assert r"<tool_output tool=\"python\">" in logged

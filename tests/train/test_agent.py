@@ -2,18 +2,26 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gym.config import RunConfig
-from gym.core.problem import ToolUse, tool_use
+from gym.core.experience import Library
+from gym.core.problem import Problem, ToolUse, tool_use
 from gym.core.rollout import Rollout
 from gym.errors import ConfigError, MissingExtra
+from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.train.grpo import agent
-from gym.train.grpo.training_free_workflow import Run, train
+from gym.train.grpo.session import open_rollouts, open_session
+from gym.train.grpo.task import held_out_reward, load_domain
+from gym.train.grpo.tools.limits import Isolation
+from gym.train.grpo.tools.python_sandbox import PythonSandbox
+from gym.train.grpo.training_free_workflow import Run, atrain, train
+from gym.train.grpo.watch import Silent
 
 Configured = Callable[..., RunConfig]
 AGENT = {"model": "scripted:agent_script:reply", "mode": "agent", "tools": "agent_script:COUNT", "epochs": 1}
@@ -28,7 +36,7 @@ def test_every_step_of_a_rollout_is_kept_and_tool_use_is_counted(configured: Con
     found = [rollout.trajectory for rollout in rollouts(train(configured(**AGENT))) if rollout.trajectory]
     used = [trajectory for trajectory in found if trajectory.tools]
     assert 0 < len(used) <= len(found)
-    assert tool_use(found) == {"count": ToolUse(calls=len(used))}
+    assert tool_use(one.tools for one in found) == {"count": ToolUse(calls=len(used))}
     assert {tuple(turn.role for turn in trajectory.messages[-3:]) for trajectory in used} == {
         ("assistant", "tool", "assistant")
     }
@@ -83,3 +91,68 @@ async def test_an_unknown_tool_and_a_missing_package_are_one_line(
     with pytest.raises(MissingExtra, match=r"needs the extra \[mcp\]"):
         async with agent.open_agent(served):
             pass
+
+
+COMPUTING = AGENT | {"model": "scripted:sandbox_script:careless", "tools": "", "group_size": 2, "dataset_truncate": 3}
+
+
+class Listener(Silent):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+
+async def test_how_python_is_kept_apart_is_said_once_and_stands_in_the_manifest(configured: Configured) -> None:
+    listener, isolation = Listener(), await PythonSandbox().isolation()
+    run = await atrain(configured(**COMPUTING), watch=listener)
+    assert listener.said.count(isolation.text) == 1
+    assert not any("Python code runs" in text for text in listener.said if text != isolation.text)
+    manifest = json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["python_tool"]["missing"] == list(isolation.missing)
+    assert Isolation(**{key: manifest["python_tool"][key] for key in Isolation.model_fields}) == isolation
+
+
+def test_a_run_without_the_python_tool_says_nothing_of_it(configured: Configured) -> None:
+    run = train(configured(**AGENT))
+    assert "python_tool" not in json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_what_ended_a_call_of_python_is_counted_up_to_the_report(configured: Configured, tmp_path: Path) -> None:
+    run = train(configured(**COMPUTING, test=str(tmp_path / "test.jsonl"), eval_k=1))
+    each = ToolUse(calls=3, errors=2, labels={"died": 1, "exception": 1})
+    rollouts_of_python = [rollout.trajectory.tools for rollout in rollouts(run) if rollout.trajectory]
+    assert rollouts_of_python == [{"python": each}] * 6
+    assert run.steps[0].tools == tool_use(rollouts_of_python)
+    assert run.report.after is not None
+    assert run.report.after.tools == tool_use([{"python": each}] * 12)
+    rows = [
+        line for line in (run.folder / "report.md").read_text(encoding="utf-8").splitlines() if "| python |" in line
+    ]
+    assert rows == [
+        "| training | python | 18 | 3.00 | 12 (6 died, 6 exception) |",
+        "| before | python | 36 | 3.00 | 24 (12 died, 12 exception) |",
+        "| after | python | 36 | 3.00 | 24 (12 died, 12 exception) |",
+    ]
+
+
+async def test_64_rollouts_at_once_never_mix_what_python_holds_or_says(configured: Configured, tmp_path: Path) -> None:
+    config = configured(**AGENT | {"model": "scripted:sandbox_script:holding", "tools": "python"})
+    domain = load_domain(config)
+    problems = [Problem(id=f"p{n}", query=f"Hold {n}.", ground_truth="x") for n in range(16)]
+    async with open_session(config, tmp_path / "calls.jsonl", Brake(), {}) as session:
+        manager = open_rollouts(
+            config, session, domain, held_out_reward(config), stage="rollout", group_size=4, temperature=0.7
+        )
+        groups = await manager.each(problems, Library(), epoch=0, keep=lambda group: group)
+    found = [rollout.trajectory for group in groups for rollout in group.rollouts if rollout.trajectory]
+    held = [json.loads(trajectory.messages[1].tool_calls[0].arguments)["code"] for trajectory in found]
+    told = [[turn.content for turn in trajectory.messages if turn.role == "tool"] for trajectory in found]
+    marks = [code.partition("\n")[0].removeprefix("mine = ").strip("'") for code in held]
+    assert max(Counter(marks).values()) == 1
+    assert len(found) == 64
+    assert told == [[mark, f"{mark} {mark} ['mine.txt']"] for mark in marks]
+    assert [trajectory.output for trajectory in found] == [f"{mark} {mark} ['mine.txt']" for mark in marks]

@@ -113,7 +113,7 @@ def _named(config: RunConfig) -> RunConfig:
 
 
 def _show(measured: "Measured", library: Library | None) -> None:
-    from gym.cli.tables import money, out, points, print_scores
+    from gym.cli.tables import money, out, points, print_scores, print_tools
 
     rows = [("no library", measured.plain.score)] if measured.plain else []
     rows.append((f"{len(library)} experiences" if library else "no library", measured.score.score))
@@ -124,5 +124,6 @@ def _show(measured: "Measured", library: Library | None) -> None:
         out.print(f"difference on the same problems: {points(measured.gain)}")
     spent = measured.spent
     replayed = f", {spent['replayed']} answers from the record" if spent["replayed"] else ""
+    print_tools([(name, score.tools) for name, score in rows])
     total = measured.score.score.tokens.total
     out.print(f"{spent['calls']} calls, {money(spent['usd'], total)}{replayed}; recorded in {measured.folder}")

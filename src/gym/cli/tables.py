@@ -1,13 +1,15 @@
 """How figures are shown to a person: always with their interval and both denominators."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from gym.core.experience import Library
+from gym.core.problem import ToolUse
+from gym.evaluation import figures
 from gym.evaluation.metrics import Interval, Paired, Score
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
@@ -38,6 +40,13 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
         counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
         table.add_row(name, percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts))
     out.print(table, crop=False, overflow="ignore")
+
+
+def print_tools(rows: Sequence[tuple[str, Mapping[str, ToolUse]]]) -> None:
+    """One line per measurement in which tools were used."""
+    for name, used in rows:
+        if used:
+            out.print(f"tools, {name}: {figures.tools(used)}", markup=False)
 
 
 def print_library(library: Library) -> None:

@@ -9,6 +9,7 @@ from gym.cli.common import config_options, json_option, print_json
 from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
+from gym.core.problem import tool_use
 from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
 
@@ -59,7 +60,7 @@ async def _train(config: RunConfig, display: Display) -> "Run":
 
 def show(run: "Run") -> None:
     """The library, what it is worth, what it cost, and where everything is."""
-    from gym.cli.tables import money, out, percent, points, print_library, print_scores
+    from gym.cli.tables import money, out, percent, points, print_library, print_scores, print_tools
 
     out.print("\nThe library")
     print_library(run.library)
@@ -71,6 +72,7 @@ def show(run: "Run") -> None:
         for family in run.report.families:
             out.print(f"  {family.name}: {percent(family.before.mean)} → {percent(family.after.mean)}")
         out.print(f"paired difference: {points(run.gain)}")
+    print_tools([("training", tool_use(step.tools for step in run.steps))])
     total = run.report.spent["total"]
     tokens = total["prompt_tokens"] + total["completion_tokens"]
     out.print(f"\n{total['calls']:,} calls, {money(total['usd'], tokens)}, {run.report.seconds:.0f} s")

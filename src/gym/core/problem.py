@@ -1,5 +1,6 @@
 """A problem, one attempt at it, and what a reward says of the attempt."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -24,9 +25,14 @@ class ToolUse(Value):
 
     calls: int = 0
     errors: int = 0
+    labels: Mapping[str, int] = Field(default_factory=dict, exclude_if=lambda labels: not labels)
+    """Errors by what they were: "exception", "wall", "arguments"; a tool need not have a word for each."""
 
     def __add__(self, other: "ToolUse") -> "ToolUse":
-        return ToolUse(calls=self.calls + other.calls, errors=self.errors + other.errors)
+        labels = Counter(self.labels) + Counter(other.labels)
+        return ToolUse(
+            calls=self.calls + other.calls, errors=self.errors + other.errors, labels=dict(sorted(labels.items()))
+        )
 
 
 class Trajectory(Value):
@@ -47,11 +53,11 @@ class Trajectory(Value):
     """By tool name; a tool that the model made up is among them."""
 
 
-def tool_use(trajectories: Iterable[Trajectory]) -> dict[str, ToolUse]:
-    """Calls and errors of each tool over several trajectories, names sorted."""
+def tool_use(several: Iterable[Mapping[str, ToolUse]]) -> dict[str, ToolUse]:
+    """Calls and errors of each tool, summed over trajectories (or sums of them), names sorted."""
     total: dict[str, ToolUse] = {}
-    for trajectory in trajectories:
-        for name, used in trajectory.tools.items():
+    for tools in several:
+        for name, used in tools.items():
             total[name] = total.get(name, ToolUse()) + used
     return dict(sorted(total.items()))
 

@@ -5,7 +5,7 @@ from statistics import fmean, pstdev
 from typing import Any, Literal, NamedTuple
 
 from gym.core.chat import Usage
-from gym.core.problem import Failure, Problem, Trajectory, Verdict
+from gym.core.problem import Failure, Problem, ToolUse, Trajectory, Verdict, tool_use
 from gym.core.value import Value
 
 Outcome = Literal["answered", "no answer", "failed"]
@@ -97,6 +97,7 @@ class Group(Value):
             failed=outcomes.count("failed"),
             failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
             tokens=Usage.sum(rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory),
+            tools=tool_use(rollout.trajectory.tools for rollout in self.rollouts if rollout.trajectory),
         )
 
 
@@ -116,6 +117,7 @@ class Tally(NamedTuple):
     failure: Failure | None
     """The first."""
     tokens: Usage
+    tools: Mapping[str, ToolUse]
 
     @property
     def size(self) -> int:

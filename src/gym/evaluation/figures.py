@@ -1,5 +1,9 @@
 """How a report writes figures: always with their interval; what is not known is said to be unknown, never 0."""
 
+from collections.abc import Mapping
+
+from gym.core.problem import ToolUse
+from gym.core.text import shown
 from gym.evaluation.metrics import Interval, Paired
 
 UNKNOWN = "unknown"
@@ -60,3 +64,25 @@ def count(number: int, noun: str) -> str:
     ('1 step', '1,200 steps')
     """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def errors(used: ToolUse) -> str:
+    """Errors of a tool, and what they were where it has a word for them.
+
+    >>> errors(ToolUse(calls=9, errors=3, labels={"exception": 2, "wall": 1})), errors(ToolUse(calls=1))
+    ('3 (2 exception, 1 wall)', '0')
+    """
+    kinds = ", ".join(f"{times:,} {label}" for label, times in used.labels.items())
+    return f"{used.errors:,}" + (f" ({kinds})" if kinds else "")
+
+
+def tools(used: Mapping[str, ToolUse]) -> str:
+    """Tool use in one line; a name may be a model's invention, so it is quoted unless it is plain.
+
+    >>> tools({"python": ToolUse(calls=12, errors=1, labels={"wall": 1}), "search": ToolUse(calls=1)})
+    'python 12 calls, errors 1 (1 wall); search 1 call, errors 0'
+    """
+    return "; ".join(
+        f"{name if name.isprintable() else shown(name)} {count(one.calls, 'call')}, errors {errors(one)}"
+        for name, one in used.items()
+    )

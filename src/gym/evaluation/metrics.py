@@ -6,13 +6,16 @@ of language models Miller 2024, arXiv:2411.00640). Rewards are values in [0, 1];
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import prod
 from statistics import fmean, stdev
 from typing import Literal, NamedTuple
 
+from pydantic import Field
+
 from gym.core.chat import Usage
+from gym.core.problem import ToolUse, tool_use
 from gym.core.rollout import Tally
 from gym.core.value import Value
 
@@ -55,6 +58,8 @@ class Score(Value):
     pass_at: dict[int, float]
     """k -> unbiased pass@k over the problems with at least k scored answers."""
     tokens: Usage
+    tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
+    """What the answers called, by tool."""
 
 
 class Paired(Value):
@@ -101,6 +106,7 @@ def score(tallies: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES
         mean_failed_as_0=fmean(sum(tally.rewards) / tally.size for tally in attempted) if attempted else None,
         pass_at=pass_at(scored),
         tokens=Usage.sum(tally.tokens for tally in tallies),
+        tools=tool_use(tally.tools for tally in tallies),
     )
 
 

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from gym.core.problem import tool_use
 from gym.evaluation import bill, charts
-from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, interval, number
+from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, interval, number
 from gym.evaluation.metrics import Paired, Score
 from gym.evaluation.page import Chart, Section, Table
 
@@ -29,6 +30,7 @@ def sections(report: "Report") -> tuple[Section, ...]:
         _families(report),
         _library(report),
         _steps(report),
+        _tools(report),
         bill.cost(report.spent),
         bill.prediction(report.predicted, report.spent),
         _identity(report),
@@ -178,6 +180,24 @@ def _steps(report: "Report") -> Section | None:
         (Chart(charts.course(means, "course"), words, "Mean reward of the training answers, by step"),) if means else ()
     )
     return Section("Step by step", (text,), Table("Steps", header, rows, frozenset({0, 1, 2, 3, 4, 6, 7, 8})), drawn)
+
+
+def _tools(report: "Report") -> Section | None:
+    measured = [(name, one) for name, one in (("before", report.before), ("after", report.after)) if one is not None]
+    sides = [
+        ("training", tool_use(step.tools for step in report.steps), sum(step.rollouts for step in report.steps)),
+        *((name, one.tools, one.n_answers + one.failed) for name, one in measured),
+    ]
+    rows = [
+        (side, name, f"{used.calls:,}", f"{used.calls / max(answers, 1):.2f}", errors(used))
+        for side, tools, answers in sides
+        for name, used in tools.items()
+    ]
+    if not rows:
+        return None
+    text = "An error is a call that did not do what was asked; the model was told, and could go on."
+    table = Table("Tool use", ("", "tool", "calls", "calls per rollout", "errors"), rows, frozenset({2, 3}))
+    return Section("Tools", (text,), table)
 
 
 def _identity(report: "Report") -> Section:

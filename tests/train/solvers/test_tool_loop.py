@@ -196,7 +196,10 @@ async def test_what_a_model_gets_wrong_is_told_to_it_counted_and_sent_back_in_a_
     assert results[0] == "sum is 1"
     assert "not JSON" in results[1]
     assert "There is no tool 'make it so!'. There is: sum." in results[2]
-    assert found.tools == {"sum": ToolUse(calls=2, errors=1), "make it so!": ToolUse(calls=1, errors=1)}
+    assert found.tools == {
+        "sum": ToolUse(calls=2, errors=1, labels={"arguments": 1}),
+        "make it so!": ToolUse(calls=1, errors=1, labels={"unknown": 1}),
+    }
     assert [(call.name, call.arguments) for call in found.messages[2].tool_calls] == [
         ("sum", '{"n":1}'),
         ("sum", "{}"),

@@ -41,20 +41,20 @@ async def test_calls_of_one_reply_run_at_the_same_time_and_keep_their_order() ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("asked", "label", "words"),
     [
-        (call("tol"), "There is no tool 'tol'. There is: tool."),
-        (call(""), "The call cannot be read"),
-        (call(arguments="n = 1"), "The arguments of tool are not JSON"),
-        (call(arguments='{"n": "1"}'), "The arguments of tool do not fit: ['n']"),
-        (call(arguments='{"n": 0}'), "The tool broke: KeyError: 0"),
+        (call("tol"), "unknown", "There is no tool 'tol'. There is: tool."),
+        (call(""), "unreadable", "The call cannot be read"),
+        (call(arguments="n = 1"), "arguments", "The arguments of tool are not JSON"),
+        (call(arguments='{"n": "1"}'), "arguments", "The arguments of tool do not fit: ['n']"),
+        (call(arguments='{"n": 0}'), "broken", "The tool broke: KeyError: 0"),
     ],
 )
-async def test_what_goes_wrong_is_told_to_the_model_and_counted(asked: ToolCall, words: str) -> None:
+async def test_what_goes_wrong_is_told_to_the_model_and_counted(asked: ToolCall, label: str, words: str) -> None:
     toolbox = Toolbox([tool(lambda n: {}[n], n={"type": "integer"})])
     async with toolbox.desk() as desk:
         (found,) = await desk.run([asked])
-        assert desk.used == {asked.name or "(unreadable)": ToolUse(calls=1, errors=1)}
+        assert desk.used == {asked.name or "(unreadable)": ToolUse(calls=1, errors=1, labels={label: 1})}
     assert found.error
     assert found.text.startswith(words)
 

@@ -1,18 +1,28 @@
 """`mode: agent`: the tools of a run, opened once, and the solver that uses them."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 from gym import plugins
 from gym.config import RunConfig
 from gym.core.problem import Solver
 from gym.train.grpo.solvers.tool_loop import ToolLoop
+from gym.train.grpo.tools.limits import Isolation
 from gym.train.grpo.tools.python_sandbox import PythonSandbox
 from gym.train.grpo.tools.toolbox import Alone, Toolbox, ToolServer
 
 DEFAULT_TOOLS = ("python",)
 MODULES = {"python": "python_sandbox"}
 """Tools whose name is not that of their module."""
+
+
+class Agent(NamedTuple):
+    """What agent mode brings to a run."""
+
+    solver: Solver
+    isolation: Isolation | None
+    """Of the model's Python code; None without the Python tool."""
 
 
 @asynccontextmanager
@@ -22,7 +32,7 @@ async def open_agent(
     embedded: bool = False,
     environ: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda text: None,
-) -> AsyncIterator[Solver]:
+) -> AsyncIterator[Agent]:
     """The agent of a configuration; its servers end with the context. `embedded`: the model runs in a server of ours.
 
     `say` is told how far the model's code is kept apart from this machine.
@@ -30,29 +40,29 @@ async def open_agent(
     Raises `ConfigError` for an unknown tool or a server that does not start, `MissingExtra` without its package.
     """
     async with AsyncExitStack() as stack:
-        servers = [await _opened(name, config, stack, environ, say) for name in config.tools or DEFAULT_TOOLS]
-        yield ToolLoop(
+        servers = [await _opened(name, config, stack, environ) for name in config.tools or DEFAULT_TOOLS]
+        if (isolation := await _isolation(servers)) is not None:
+            say(isolation.text)
+        solver = ToolLoop(
             Toolbox(servers, timeout_s=config.tool_timeout),
             calls="text" if config.tool_calls == "auto" and embedded else config.tool_calls,
             max_steps=config.max_tool_steps,
             max_tokens=config.rollout_context,
         )
+        yield Agent(solver, isolation)
 
 
-async def _opened(
-    name: str,
-    config: RunConfig,
-    stack: AsyncExitStack,
-    environ: Mapping[str, str] | None,
-    say: Callable[[str], None],
-) -> ToolServer:
+async def _opened(name: str, config: RunConfig, stack: AsyncExitStack, environ: Mapping[str, str] | None) -> ToolServer:
     if name.startswith("mcp:"):
         from gym.train.grpo.tools.mcp import mounted  # an extra
 
         server = name.removeprefix("mcp:")
         return await stack.enter_async_context(mounted(server, config.mcp_servers[server], environ))
     found = plugins.resolve("tool", MODULES.get(name, name))
-    tool = found() if isinstance(found, type) else found  # a class is made once a run
-    if isinstance(tool, PythonSandbox):
-        say((await tool.isolation()).text)
-    return Alone(tool)
+    return Alone(found() if isinstance(found, type) else found)  # a class is made once a run
+
+
+async def _isolation(servers: Sequence[ToolServer]) -> Isolation | None:
+    tools = [tool for server in servers for tool in server.tools]
+    python = next((tool for tool in tools if isinstance(tool, PythonSandbox)), None)
+    return await python.isolation() if python else None

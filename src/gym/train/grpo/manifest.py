@@ -13,6 +13,7 @@ from gym.llm.call_log import CallLog
 from gym.llm.local.catalogue import PREFIX, find, is_embedded
 from gym.llm.local.get import fetch
 from gym.llm.local.weights import cached, check_gguf, weights_digest
+from gym.train.grpo.tools.limits import Isolation
 
 NOT_VERIFIABLE = "not verifiable: the weights are behind an API"
 
@@ -62,8 +63,14 @@ class Weights:
         )
 
 
-def manifest(config: RunConfig, inputs: Mapping[str, str], weights: Weights, log: CallLog) -> dict[str, Any]:
-    """The run's identity as plain JSON: versions, settings' digest, data digests, weights, and the models that answered."""
+def manifest(
+    config: RunConfig, inputs: Mapping[str, str], weights: Weights, log: CallLog, isolation: Isolation | None = None
+) -> dict[str, Any]:
+    """The run's identity as plain JSON: versions, digests of settings and data, weights, the models that answered.
+
+    `isolation`: what kept the model's Python code apart from this machine, where it could run any.
+    """
+    ran = isolation and {**isolation.model_dump(mode="json"), "missing": list(isolation.missing)}
     return {
         "zoo_gym": __version__,
         "python": platform.python_version(),
@@ -78,6 +85,7 @@ def manifest(config: RunConfig, inputs: Mapping[str, str], weights: Weights, log
             "verified": None if weights.path is None else weights.before == weights.after if weights.after else None,
             "story": weights.story,
         },
+        **({"python_tool": ran} if ran else {}),
     }
 
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import yaml
 from filelock import FileLock, Timeout
+from pydantic import Field
 
 from gym.config import EXECUTION_KEYS, RunConfig
 from gym.core.experience import Library
 from gym.core.journal import Event, from_text, replay
-from gym.core.problem import Problem
+from gym.core.problem import Problem, ToolUse
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.core.value import Value
@@ -68,6 +69,8 @@ class StepStats(Value):
     library_size: int
     library_tokens: int
     seconds: float
+    tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
+    """What the rollouts called, by tool."""
 
 
 class Resume(NamedTuple):

@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from gym.config import RunConfig
+from gym.config import RunConfig, its_own_place
 from gym.core.chat import ChatModel, Sampling
-from gym.core.problem import Reward, Solver
+from gym.core.problem import Reward
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
@@ -21,6 +22,9 @@ from gym.llm.retry import Retry
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
 from gym.train.grpo.rollout_manager import RolloutManager
+
+if TYPE_CHECKING:
+    from gym.train.grpo.agent import Agent
 
 RETRIES_TOLD = 5
 """Failed attempts of an endpoint that are told one by one."""
@@ -40,8 +44,8 @@ class Session:
     meter: Meter
     brake: Brake
     executor: Executor = field(default_factory=Local)
-    agent: Solver | None = None
-    """The solver of agent mode; None: the domain's own."""
+    agent: "Agent | None" = None
+    """Of agent mode; None: the domain's own solver answers."""
 
     def width(self) -> int:
         """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
@@ -112,7 +116,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        session.agent or session.executor.remote(domain.solver),
+        session.agent.solver if session.agent else session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
@@ -161,7 +165,7 @@ def _fixed(config: RunConfig) -> int | None:
 
 def _elsewhere(model: str, base: Endpoint) -> bool:
     """Whether a model names its own place (local weights, a script) or the policy's place is such a one."""
-    return any(name.startswith(("local:", "scripted:")) or name.endswith(".gguf") for name in (model, base.model))
+    return its_own_place(model) or its_own_place(base.model)
 
 
 class _Retries:

@@ -1,6 +1,6 @@
 """The problems of a run: loaded by the domain, split by a seed, checked for leaks, and what scores them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ from gym.core.chat import ChatModel
 from gym.core.problem import Problem, Reward
 from gym.core.value import digest
 from gym.errors import ConfigError, DataError
-from gym.train.grpo.domains.base import Domain
+from gym.train.grpo.domains.base import Domain, Loaded
 from gym.train.grpo.domains.columns import require_ground_truth
+from gym.train.grpo.domains.rows import locate
 from gym.train.grpo.domains.splits import overlap, split
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.run_dir import safe_name
@@ -37,9 +38,15 @@ class Task(NamedTuple):
 
 
 def load_domain(config: RunConfig) -> Domain:
-    """The domain a configuration names."""
-    domain: Domain = plugins.resolve("domain", config.domain)
-    return domain
+    """The domain a configuration names; when it names none and its data set is no file, the domain that knows the set."""
+    named: Domain = plugins.resolve("domain", config.domain)
+    if "domain" in config.model_fields_set or locate(config.dataset, config.data_dir):
+        return named
+    return next((domain for domain in _domains() if domain.knows(config.dataset)), named)
+
+
+def _domains() -> Iterator[Domain]:
+    return (plugins.resolve("domain", name) for name in plugins.names("domain"))
 
 
 def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Task:
@@ -92,9 +99,7 @@ def read_problems(
     config: RunConfig, domain: Domain, source: str, reward: Reward, notes: list[str], truncate: int | None = None
 ) -> tuple[Problem, ...]:
     """One set of problems; those the reward cannot score are left out and named in `notes` (FAULTS G2)."""
-    loaded = domain.load(
-        source, data_dir=config.data_dir, input_key=config.input_key, answer_key=config.answer_key, truncate=truncate
-    )
+    loaded = _load(config, domain, source, truncate)
     notes += loaded.notes
     scorable, reasons = [], []
     for problem in loaded.problems:
@@ -114,6 +119,22 @@ def read_problems(
             f"{source}: {len(reasons)} unscorable, left out ({'; '.join(reasons[:3])}{' …' if len(reasons) > 3 else ''})"
         )
     return tuple(scorable)
+
+
+def _load(config: RunConfig, domain: Domain, source: str, truncate: int | None) -> Loaded:
+    try:
+        return domain.load(
+            source,
+            data_dir=config.data_dir,
+            input_key=config.input_key,
+            answer_key=config.answer_key,
+            truncate=truncate,
+        )
+    except DataError as error:
+        if domain.sets or locate(source, config.data_dir):
+            raise
+        known = "; ".join(f"--domain {other.name}: {', '.join(other.sets)}" for other in _domains() if other.sets)
+        raise DataError(f"{error}; sets known by name: {known}") from error
 
 
 def run_folder(config: RunConfig) -> Path:

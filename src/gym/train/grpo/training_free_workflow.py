@@ -18,7 +18,7 @@ from gym.config import RunConfig
 from gym.core.admission import Admission, estimate_tokens
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
 from gym.core.journal import Journal, record, record_credit, record_import
-from gym.core.problem import Problem, Reward
+from gym.core.problem import Problem, Reward, tool_use
 from gym.core.value import digest
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -189,7 +189,9 @@ class Workbench:
 
     def write_manifest(self, weights: Weights) -> None:
         """manifest.json as things stand."""
-        self.folder.write_json("manifest.json", manifest(self.config, self.task.inputs(), weights, self.session.log))
+        isolation = self.session.agent.isolation if self.session.agent else None
+        content = manifest(self.config, self.task.inputs(), weights, self.session.log, isolation)
+        self.folder.write_json("manifest.json", content)
 
     def starting_library(self) -> Library:
         """The library of `experience_lib_path`, or an empty one."""
@@ -392,6 +394,7 @@ def step_stats(batch: Batch, took: Step, applied: Applied) -> StepStats:
         library_size=len(applied.library),
         library_tokens=estimate_tokens(applied.library.render()),
         seconds=took.seconds,
+        tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
     )
 
 

@@ -1,5 +1,6 @@
 """What a domain is: a name, how its problems are loaded, what the model is told, and what scores it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -81,5 +82,12 @@ class Domain:
     solver: Solver = single_turn
     veto: Callable[[str], str | None] = no_veto
     """The domain's own reason to refuse an experience text, or None."""
+    sets: tuple[str, ...] = ()
+    """Names of problem sets that `load` knows; a source may add options after a colon, and join sets with `+`."""
     preset: Callable[[str, int], Preset | None] = no_preset
     """The split that a source and the run's seed name, or None when the source is one set."""
+
+    def knows(self, source: str) -> bool:
+        """Whether a source names one of the domain's sets; letter case, `-` and `_` do not matter."""
+        name = re.split(r"[:+]", source, maxsplit=1)[0].strip().lower().replace("-", "_")
+        return name in self.sets

@@ -92,27 +92,31 @@ class Desk:
 
     async def _run(self, call: ToolCall, place: int) -> ToolResult:
         result = (
-            await self._result(call) if place < CALLS_AT_ONCE else _error("Too many calls at once: repeat this one.")
+            await self._result(call)
+            if place < CALLS_AT_ONCE
+            else _error("Too many calls at once: repeat this one.", "too many")
         )
         text = cut_middle(result.text.strip(), RESULT_CHARS) or "(no output)"
-        self._count(call.name, result.error)
+        self._count(call.name, result)
         return result.model_copy(update={"text": text})
 
     async def _result(self, call: ToolCall) -> ToolResult:
         if not call.name:
-            return _error('The call cannot be read: it must be one JSON object with "name" and "arguments".')
+            return _error(
+                'The call cannot be read: it must be one JSON object with "name" and "arguments".', "unreadable"
+            )
         if call.name not in self._tools:
-            return _error(f"There is no tool {shown(call.name)}. There is: {', '.join(self._tools)}.")
+            return _error(f"There is no tool {shown(call.name)}. There is: {', '.join(self._tools)}.", "unknown")
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._invoke(call)
         except TimeoutError:
-            return _error(f"The tool gave no result within {self._timeout_s:g} s.")
+            return _error(f"The tool gave no result within {self._timeout_s:g} s.", "timeout")
         except GymError:
             raise
         except Exception as error:  # a tool is anybody's code, and one that breaks must not cost the run
             log.warning("tool %r broke: %r", call.name, error)
-            return _error(f"The tool broke: {type(error).__name__}: {error}")
+            return _error(f"The tool broke: {type(error).__name__}: {error}", "broken")
 
     async def _invoke(self, call: ToolCall) -> ToolResult:
         arguments = json_object(call.arguments)
@@ -120,13 +124,14 @@ class Desk:
             self._tools[call.name], self._sessions[call.name], call.arguments if arguments is None else arguments
         )
 
-    def _count(self, name: str, error: bool) -> None:
+    def _count(self, name: str, result: ToolResult) -> None:
         name = name[:64] or "(unreadable)"
-        self.used[name] = self.used.get(name, ToolUse()) + ToolUse(calls=1, errors=int(error))
+        labels = {result.label: 1} if result.error and result.label else {}
+        self.used[name] = self.used.get(name, ToolUse()) + ToolUse(calls=1, errors=int(result.error), labels=labels)
 
 
-def _error(text: str) -> ToolResult:
-    return ToolResult(text=text, error=True)
+def _error(text: str, label: str) -> ToolResult:
+    return ToolResult(text=text, error=True, label=label)
 
 
 def _first(errors: BaseExceptionGroup[GymError]) -> GymError:
