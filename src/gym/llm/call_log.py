@@ -129,18 +129,24 @@ class CallLog:
         self.close()
 
     def _load(self, on_call: Callable[[Facts], None] | None) -> None:
-        end, line = self._file.size_on_disk, b"\n"
+        end, line, size, number = self._file.size_on_disk, b"\n", 0, 0
+        index, seen = self._index.add, set[tuple[str, str, str]]()
         with self.path.open("rb", buffering=1024 * 1024) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(file, start=1):  # a million turns: what can be is kept in local names
                 if (facts := read_facts(line)) is None:
-                    self._drop_torn(number, is_last=self._file.size + len(line) == end)
+                    self._file.size, self._lines = size, number - 1
+                    self._drop_torn(number, is_last=size + len(line) == end)
                     return
                 if on_call is not None:
                     on_call(facts)
-                if not facts.spent.failed:
-                    self._answered(facts.key, self._file.size, facts.model, facts.returned, facts.fingerprint)
-                self._file.size += len(line)
-                self._lines += 1
+                key, _, model, spent, returned, fingerprint = facts
+                if not spent.failed:
+                    index(key, size)
+                    if (names := (model, returned, fingerprint)) not in seen:
+                        seen.add(names)
+                        self._name(*names)
+                size += len(line)
+        self._file.size, self._lines = size, number
         if not line.endswith(b"\n"):  # the last is whole but for its end
             self._file.append(b"\n")
 
@@ -152,6 +158,9 @@ class CallLog:
 
     def _answered(self, key: bytes, offset: int, model: str, returned: str, fingerprint: str) -> None:
         self._index.add(key, offset)
+        self._name(model, returned, fingerprint)
+
+    def _name(self, model: str, returned: str, fingerprint: str) -> None:
         if (names := self._models.get(model)) is None:
             names = self._models[model] = AnsweredAs({}, {})
         names.returned[returned] = names.fingerprints[fingerprint] = None
