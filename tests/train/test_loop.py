@@ -1,7 +1,10 @@
 """One step: what is drawn, what is shown, what is counted (SPEC 1)."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +14,10 @@ from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.core.reflection import Summary
 from gym.core.rollout import Group, Rollout
 from gym.errors import AccessDenied, RateLimited
+from gym.llm.call_log import CallLog
 from gym.llm.guarded import Guarded
 from gym.llm.limiter import Limiter
+from gym.llm.recorded import Recorded
 from gym.llm.scripted import Scripted
 from gym.train.grpo.loop import batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
@@ -98,6 +103,47 @@ async def test_an_answer_cut_at_its_limit_is_no_answer_and_scores_zero() -> None
         PROBLEMS[0], Shown.of(Library())
     )
     assert (group.rollouts[0].outcome, group.rewards) == ("no answer", (0.0,))
+
+
+async def test_a_long_run_begins_no_more_than_keeps_the_model_busy_and_lets_go_of_every_group() -> None:
+    most = 0
+
+    async def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        nonlocal most
+        most = max(most, len(asyncio.all_tasks()))
+        await asyncio.sleep(0)
+        return "yes"
+
+    problems = [Problem(id=f"p{n}", query=f"question {n}", ground_truth="yes") for n in range(2_000)]
+    groups: list[weakref.ref[Group]] = []
+
+    def keep(group: Group) -> str:
+        groups.append(weakref.ref(group))
+        return group.problem.id
+
+    assert await manager(Scripted(reply), slots=4).each(problems, Library(), keep=keep) == [
+        item.id for item in problems
+    ]
+    gc.collect()
+    assert most < 150  # of the 10,000 rollouts
+    assert all(group() is None for group in groups)
+
+
+async def test_a_resumed_run_begins_at_the_first_problem_that_is_not_answered(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        asked.append(messages[-1].content)
+        return "yes"
+
+    with CallLog.open(tmp_path / "calls.jsonl") as log:
+        rollouts = manager(Scripted(reply), group_size=2)
+        rollouts.model = Recorded(rollouts.model, log, "evaluate")
+        await rollouts.run(PROBLEMS[:4], Library())
+        asked.clear()
+        groups = await rollouts.run(PROBLEMS, Library())
+    assert asked == [problem.query for problem in PROBLEMS[4:] for _ in range(2)]
+    assert [group.problem for group in groups] == list(PROBLEMS)
 
 
 def test_a_seed_depends_on_its_place_alone() -> None:

@@ -44,7 +44,7 @@ def allowances(headers: Mapping[str, str], now_s: float) -> Iterator[Allowance]:
     for kind, (limit_name, remaining_name, reset_name) in _NAMES:
         if (text := headers.get(limit_name)) is None:
             continue
-        limit, remaining = _number(text), _number(headers.get(remaining_name, ""))
+        limit, remaining = number(text), number(headers.get(remaining_name, ""))
         if limit is None or remaining is None or limit < 1:
             continue
         reset = seconds(headers.get(reset_name, ""), now_s)
@@ -58,10 +58,10 @@ def seconds(text: str, now_s: float) -> float | None:
     [360.0, 0.02, 3723.0, 1.5, 7.0, None]
     """
     text = text.strip()
-    if (number := _number(text)) is not None:
-        found = number if number < EPOCH_S else number / (1 if number < 1000 * EPOCH_S else 1000) - now_s
+    if (plain := number(text)) is not None:
+        found = plain if plain < EPOCH_S else plain / (1 if plain < 1000 * EPOCH_S else 1000) - now_s
     elif match := _DURATION.fullmatch(text):
-        parts = (_number(part or "0") for part in match.groups())
+        parts = (number(part or "0") for part in match.groups())
         found = sum(math.nan if part is None else part * unit for part, unit in zip(parts, _UNITS_S, strict=True))
     else:
         found = _iso(text, now_s)
@@ -76,7 +76,8 @@ def _iso(text: str, now_s: float) -> float:
     return (then if then.tzinfo else then.replace(tzinfo=UTC)).timestamp() - now_s
 
 
-def _number(text: str) -> float | None:
+def number(text: str) -> float | None:
+    """A header's number, finite and not negative; None when it is none."""
     try:
         value = float(text)
     except ValueError:

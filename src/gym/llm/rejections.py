@@ -4,7 +4,6 @@ The line says where, the status, the server's own words and what to do; never a 
 """
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from gym.errors import (
     ServerFailed,
     ToolsRefused,
 )
+from gym.llm.rate_headers import number
 
 _CONTEXT_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _CONTEXT_WORDS = re.compile(
@@ -89,9 +89,9 @@ def unsupported_parameter(found: Refusal, sent: Mapping[str, Any]) -> str | None
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds the server asks to wait, from milliseconds, seconds or an HTTP date; None when nothing readable."""
     text = headers.get("Retry-After", "").strip()
-    if (milliseconds := _number(headers.get("retry-after-ms", ""))) is not None:
+    if (milliseconds := number(headers.get("retry-after-ms", ""))) is not None:
         return milliseconds / 1000
-    if (seconds := _number(text)) is not None:
+    if (seconds := number(text)) is not None:
         return seconds
     try:
         date = parsedate_to_datetime(text)
@@ -122,14 +122,6 @@ def _kind(found: Refusal, model: str) -> tuple[type[ProviderError], str]:
     if 300 <= status < 400:
         return RequestRejected, "the URL redirects; give the final one"
     return RequestRejected, ""
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
 
 
 def _plain(text: str) -> str:
