@@ -5,9 +5,11 @@ import gc
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from gym.core.admission import Admission
 from gym.core.chat import Completion, Message, Sampling
 from gym.core.experience import Library, Use
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
@@ -19,11 +21,13 @@ from gym.llm.guarded import Guarded
 from gym.llm.limiter import Limiter
 from gym.llm.recorded import Recorded
 from gym.llm.scripted import Scripted
-from gym.train.grpo.loop import batches, shuffled, teaches, uses
+from gym.train.grpo.loop import Loop, batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.rollout_manager import RolloutManager, Shown, rollout_seed
 from gym.train.grpo.run_dir import safe_name
+from gym.train.grpo.session import Session
 from gym.train.grpo.solvers.single_turn import single_turn
+from gym.train.grpo.stages.settings import ReflectionSettings
 
 PROBLEMS = tuple(Problem(id=f"p{n}", query=f"question {n}", ground_truth="yes") for n in range(7))
 
@@ -103,6 +107,39 @@ async def test_an_answer_cut_at_its_limit_is_no_answer_and_scores_zero() -> None
         PROBLEMS[0], Shown.of(Library())
     )
     assert (group.rollouts[0].outcome, group.rewards) == ("no answer", (0.0,))
+
+
+class OneModel:
+    """A session whose every stage is the same model."""
+
+    def __init__(self, model: Scripted) -> None:
+        self._model = model
+
+    def model(self, stage: str) -> Scripted:
+        return self._model
+
+
+async def test_a_group_is_reflected_on_while_others_still_roll_out() -> None:
+    reflected = asyncio.Event()
+
+    async def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        if not messages[-1].content.startswith("question"):
+            reflected.set()
+            return "[]"
+        if messages[-1].content == PROBLEMS[1].query:
+            await reflected.wait()  # a barrier before reflection would wait here for ever
+        return "yes" if sampling.sample % 2 else "no"
+
+    model = Scripted(reply)
+    loop = Loop(
+        session=cast(Session, OneModel(model)), rollouts=manager(model, slots=64),
+        settings=ReflectionSettings(profile="large"),
+        admission=lambda shown: Admission(similarity=lambda one, others: [0.0] * len(others)),
+    )  # fmt: skip
+    async with asyncio.timeout(60):
+        took = await loop.step(PROBLEMS[:2], Library(), epoch=0, step=0)
+    assert [len(group.scored) for group in took.groups] == [5, 5]
+    assert len(took.critiques) == 2
 
 
 async def test_a_long_run_begins_no_more_than_keeps_the_model_busy_and_lets_go_of_every_group() -> None:
