@@ -184,3 +184,15 @@ def test_under_a_c_locale_everything_is_utf_8(folder: Path) -> None:
         (folder / "output" / "a-b" / "epoch_0" / "step_0" / "rollout.jsonl").read_text(encoding="utf-8").splitlines()
     )
     assert "≤ é 数" in json.loads(lines[0])["problem"]["query"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_result_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "g.jsonl").write_text(json.dumps({"gold": "4", "response": "4"}), encoding="utf-8")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "gym", "grade", "g.jsonl", "--json"], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE,
+            text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 5
+    assert done.stderr == "gym: the result could not be written: No space left on device\n"

@@ -18,6 +18,7 @@ from gym.errors import (
     RequestRejected,
     ServerFailed,
     Stopped,
+    StorageError,
     TimedOut,
 )
 from gym.llm.brake import Brake
@@ -333,3 +334,21 @@ async def test_a_fatal_error_passes_through_recorded_and_retrying(tmp_path: Path
         with pytest.raises(AccessDenied):
             await recorded.complete(ASK, Sampling())
         assert recorded.sent == 1
+
+
+class FullLog(CallLog):
+    """A log on a disk without room."""
+
+    def append(self, *_: object, **__: object) -> None:
+        raise StorageError("no space left")
+
+
+async def test_when_the_record_takes_nothing_more_no_further_call_is_sent(tmp_path: Path) -> None:
+    model, brake = scripted("4", "5"), Brake()
+    with FullLog.open(tmp_path / "calls.jsonl") as log:
+        recorded = Recorded(model, log, "rollout", brake=brake)
+        for sample in range(2):
+            with pytest.raises(StorageError):
+                await recorded.complete(ASK, Sampling(sample=sample))
+    assert model.calls == 1
+    assert isinstance(brake.reason, StorageError)

@@ -1,5 +1,6 @@
 """The command `gym`. Commands are imported only when used, so that `gym --help` stays instant."""
 
+import errno
 import importlib
 import io
 import logging
@@ -9,7 +10,7 @@ import sys
 import click
 
 from gym import __version__
-from gym.errors import GymError, Interrupted
+from gym.errors import GymError, Interrupted, StorageError
 
 COMMANDS = {
     "train": "Learn an experience library from labelled problems.",
@@ -66,6 +67,12 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"gym: the result could not be written: {error.strerror}", err=True)
+        code = StorageError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -25,6 +25,8 @@ from gym.llm.wire import NotACompletion, parse_completion, request_body
 log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 30.0
+SHORTEST_SECRET = 4
+"""Characters; hiding shorter ones would garble every message and hide nothing."""
 KEEPALIVE_S = 60.0
 """How long an idle connection is kept: over a pause that a server asks for, a new handshake is dearer."""
 REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
@@ -71,7 +73,8 @@ class OpenAICompatible:
         self._observer = observer
         self._headers = {**(extra_headers or {}), **_authorization(api_key, given)}
         self._proxy = _proxy(given)
-        self._secrets = tuple(text for text in (api_key, given.password, *(extra_headers or {}).values()) if text)
+        secrets = (api_key, given.password, *(extra_headers or {}).values())
+        self._secrets = tuple(text for text in secrets if text and len(text) >= SHORTEST_SECRET)
         self._refused: set[str] = set()
         """Parameters this server does not take; it only grows."""
         self._sessions: dict[asyncio.AbstractEventLoop, _Kept] = {}

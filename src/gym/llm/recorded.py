@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from gym.core.chat import ChatModel, Completion, Message, Sampling
-from gym.errors import BudgetReached, ProviderError, RequestRejected
+from gym.errors import BudgetReached, ProviderError, RequestRejected, StorageError
 from gym.llm.asked import Asked
 from gym.llm.brake import Brake
 from gym.llm.call_facts import Facts
@@ -162,7 +162,12 @@ class _Paid:
                 self._meter.fail(reserved, messages, failed)
 
     def _record(self, asked: Asked, outcome: Completion | CallError) -> None:
-        self._log.append(asked, outcome, stage=self._stage, at=self._now())
+        """Into the log; where it takes nothing more, no further call is bought."""
+        try:
+            self._log.append(asked, outcome, stage=self._stage, at=self._now())
+        except StorageError as full:
+            self._brake.pull(full)
+            raise
 
 
 class _Attempt:
