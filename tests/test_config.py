@@ -189,3 +189,16 @@ def test_a_server_that_cannot_be_meant_is_refused_without_showing_what_it_holds(
         load_config(None, {"mode": "agent", "tools": ["mcp:files"], "mcp_servers": servers}, environ={})
     assert words in str(caught.value)
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seed: 1\nmodel: m\nseed: 2\n", r"'seed' stands in line 1 and again in 3"),
+        ("group_size: 4\ngrpo_n: 5\n", r"'group_size' and 'grpo_n' are two names of one setting"),
+    ],
+)
+def test_a_setting_that_is_given_twice_is_an_error(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=said):
+        load_config(tmp_path / "c.yaml", environ={})

@@ -298,7 +298,7 @@ def load_config(
     environ = os.environ if environ is None else environ
     values = _from_environment(environ)
     for where, said in ((str(path), {} if path is None else _read_yaml(path)), ("command line", overrides or {})):
-        values = _over(values, {canonical_key(key, where): _expand(key, value, environ) for key, value in said.items()})
+        values = _over(values, _settings(said, where, environ))
     for key in ("prices", "mcp_servers"):
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
@@ -306,6 +306,15 @@ def load_config(
         return RunConfig(**values)
     except ValidationError as error:
         raise ConfigError(_first_error(error, str(path or "command line"))) from error
+
+
+def _settings(said: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """What one source says, by field; a setting that it gives under two names is an error."""
+    names: dict[str, str] = {}
+    for key in said:
+        if (known := names.setdefault(canonical_key(key, where), key)) != key:
+            raise ConfigError(f"{where}: {known!r} and {key!r} are two names of one setting: give it once")
+    return {field: _expand(key, said[key], environ) for field, key in names.items()}
 
 
 def its_own_place(model: str) -> bool:
@@ -332,7 +341,8 @@ def _parse_yaml(text: str, where: str) -> Any:
 
 def _read_yaml(path: str | Path) -> dict[str, Any]:
     try:
-        loaded = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        loaded, node = yaml.safe_load(text), yaml.compose(text, yaml.SafeLoader)
     except FileNotFoundError as error:
         raise ConfigError(f"config file {str(path)!r} does not exist") from error
     except (OSError, UnicodeDecodeError) as error:
@@ -343,7 +353,18 @@ def _read_yaml(path: str | Path) -> dict[str, Any]:
         return {}
     if not isinstance(loaded, dict):
         raise ConfigError(f"config file {str(path)!r}: expected `key: value` lines, found a {type(loaded).__name__}")
+    assert isinstance(node, yaml.MappingNode)
+    _each_once(node, str(path))
     return {str(key): value for key, value in loaded.items()}
+
+
+def _each_once(node: yaml.MappingNode, where: str) -> None:
+    """Raise `ConfigError` for a key that a YAML mapping has twice; the parser would take the last in silence."""
+    lines: dict[str, int] = {}
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        if (first := lines.setdefault(key.value, line)) != line:
+            raise ConfigError(f"config file {where!r}: {key.value!r} stands in line {first} and again in {line}")
 
 
 def _expand(key: str, value: Any, environ: Mapping[str, str]) -> Any:
