@@ -18,8 +18,8 @@ from typing import Any
 import aiohttp
 
 from bench.cores import CLIENT, pin
+from bench.plan import MODEL
 from bench.problems import question
-from bench.server import MODEL
 
 
 def bare(base_url: str, calls: int, in_flight: int) -> dict[str, Any]:

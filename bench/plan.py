@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal, Self
 
 Fault = Literal["429", "500", "hang", "reset", "truncated"]
+MODEL = "bench-model"
 FAULTS: tuple[Fault, ...] = ("429", "500", "hang", "reset", "truncated")
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bench.cores import SERVER
-from bench.plan import Plan
-from bench.server import MODEL
+from bench.plan import MODEL, Plan
 from gym.config import RunConfig
 
 ROOT = Path(__file__).parents[1]

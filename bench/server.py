@@ -20,9 +20,8 @@ from typing import Any, Literal, Protocol, cast
 from bench import script
 from bench.cores import pin
 from bench.ledger import Entry, Ledger
-from bench.plan import Fault, Plan
+from bench.plan import MODEL, Fault, Plan
 
-MODEL = "bench-model"
 BACKLOG = 4096
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found", 429: "Too Many Requests", 500: "Internal Server Error"}

@@ -15,6 +15,7 @@ from gym.core.problem import Failure, Problem, Trajectory, Verdict
 from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation.metrics import (
     FEW,
+    MANY,
     Interval,
     by,
     interval,
@@ -23,7 +24,6 @@ from gym.evaluation.metrics import (
     score,
     sign_flip,
 )
-from gym.evaluation.resampling import bootstrap_means
 
 FAILED = None
 
@@ -107,8 +107,8 @@ def test_few_problems_get_students_t(values: list[float], reach: float) -> None:
 def test_the_same_groups_and_seed_give_the_same_interval() -> None:
     rows = groups(*[(place % 2, 1) for place in range(20)])
     assert score(rows, seed=3) == score(rows, seed=3)
-    values = np.arange(20.0)
-    assert list(bootstrap_means(values, seed=3, resamples=9)) != list(bootstrap_means(values, seed=4, resamples=9))
+    values = [place / 20 for place in range(20)]
+    assert interval(values, seed=3, resamples=99) != interval(values, seed=4, resamples=99)
 
 
 def test_more_answers_to_the_same_problems_do_not_narrow_the_interval() -> None:
@@ -117,10 +117,12 @@ def test_more_answers_to_the_same_problems_do_not_narrow_the_interval() -> None:
     assert few == many
 
 
-def test_the_bootstrap_has_the_standard_error_of_the_mean() -> None:
-    values = np.random.default_rng(1).random(60)
-    means = bootstrap_means(values, seed=0, resamples=20_000)
-    assert means.std() == pytest.approx(values.std() / 60**0.5, rel=0.03)
+@pytest.mark.parametrize("problems", [60, 400, MANY + 1])
+def test_of_many_problems_the_interval_is_the_standard_error_of_the_mean(problems: int) -> None:
+    values = np.random.default_rng(1).random(problems)
+    found = interval(values.tolist())
+    reach = 1.96 * values.std() / problems**0.5
+    assert found == pytest.approx((values.mean() - reach, values.mean() + reach), abs=0.1 * reach)
 
 
 @pytest.mark.parametrize(("problems", "answers"), [(6, 3), (24, 5), (48, 3)])
@@ -128,7 +130,7 @@ def test_a_95_percent_interval_covers_the_truth_in_about_95_of_100_experiments(p
     rng = np.random.default_rng(7)
     difficulty = rng.beta(1.2, 1.2, size=(400, problems))  # mean 0.5
     means = rng.binomial(answers, difficulty) / answers
-    intervals = [interval(list(row), seed=seed, resamples=2_000) for seed, row in enumerate(means)]
+    intervals = [interval(row.tolist(), seed=seed, resamples=1_000) for seed, row in enumerate(means)]
     covered = fmean(found is not None and found.low <= 0.5 <= found.high for found in intervals)
     assert 0.92 <= covered <= 0.98
 

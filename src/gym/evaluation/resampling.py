@@ -1,4 +1,4 @@
-"""Resampling, with numpy: the percentile bootstrap and the sign-flip permutation test behind `gym.evaluation.metrics`."""
+"""The sign-flip permutation test behind `gym.evaluation.metrics`, with numpy."""
 
 from collections.abc import Sequence
 
@@ -7,21 +7,6 @@ from numpy.typing import NDArray
 
 EXACT_FLIPS = 14
 """Up to this many differing problems the sign-flip test enumerates all 2^n assignments."""
-
-
-def bootstrap_interval(values: Sequence[float], *, seed: int, resamples: int) -> tuple[float, float]:
-    """The 95 % percentile interval of the mean."""
-    sample = np.asarray(values, dtype=np.float64)
-    low, high = np.quantile(bootstrap_means(sample, seed=seed, resamples=resamples), (0.025, 0.975))
-    return float(low), float(high)
-
-
-def bootstrap_means(values: NDArray[np.float64], *, seed: int, resamples: int) -> NDArray[np.float64]:
-    """Means of `resamples` samples drawn with replacement, (n,) -> (resamples,)."""
-    random = np.random.default_rng(seed)
-    n = len(values)
-    blocks = [values[random.integers(0, n, size=(rows, n))].mean(axis=1) for rows in _blocks(resamples, n)]
-    return np.concatenate(blocks).astype(np.float64)
 
 
 def sign_flip(differences: Sequence[float], *, seed: int, resamples: int) -> float:

@@ -98,8 +98,8 @@ class RolloutManager:
             await self._moved.wait()
 
     def _busy(self, width: int) -> bool:
-        """A quarter more rollouts than fit keep the model busy; groups that wait to be scored hold their texts."""
-        return self._unfinished >= 1.25 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
+        """A few more rollouts than fit keep the model busy; groups that wait to be scored hold their texts."""
+        return self._unfinished >= 1.05 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
 
     async def group(self, problem: Problem, shown: Shown, *, epoch: int = 0) -> Group:
         """`group_size` rollouts of one problem with a library in the prompt, scored together."""
