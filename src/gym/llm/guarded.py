@@ -66,6 +66,8 @@ class Guarded:
 class Limited:
     """A `ChatModel` that makes each attempt in a slot; `first`: it is asked for first attempts, not for retries."""
 
+    __slots__ = ("_brake", "_first", "_limiter", "inner")
+
     def __init__(self, inner: ChatModel, limiter: Limiter, brake: Brake, *, first: bool) -> None:
         self.inner = inner
         self._limiter, self._brake, self._first = limiter, brake, first

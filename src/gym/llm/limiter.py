@@ -192,6 +192,8 @@ class Limiter:
 class Slot:
     """The right to make one call, for as long as the context lasts. From `Limiter.slot`."""
 
+    __slots__ = ("_limiter", "_sent", "_token", "_watch", "brake", "cost", "first")
+
     def __init__(self, limiter: Limiter, cost: Cost, brake: Brake, first: bool) -> None:
         self.cost, self.brake, self.first = cost, brake, first
         self._limiter = limiter
@@ -214,7 +216,7 @@ class Slot:
         self._limiter.leave(self._sent, error)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class _Waiter:
     """A call in the queue; woken with its slot (`sent`), or without, to say why."""
 

@@ -19,6 +19,8 @@ class Stopwatch:
     The end moves on by every wait, and the timer follows only when it rings too early: most rollouts end before it rings.
     """
 
+    __slots__ = ("_answered", "_ends_at", "_loop", "_over", "_stands_since", "_timeout", "_timer", "_waiting", "outer")
+
     def __init__(self, seconds: float, timeout: asyncio.Timeout, outer: "Stopwatch | None") -> None:
         self.outer = outer
         self._loop, self._timeout = asyncio.get_running_loop(), timeout
@@ -84,6 +86,8 @@ class Stopwatch:
 
 class working_time:  # noqa: N801 - reads like asyncio.timeout, which is a class too
     """Raise `TimeoutError` after `seconds` of work; waiting for a slot of a `Limiter` is none, a retry's backoff is."""
+
+    __slots__ = ("_seconds", "_timeout", "_token", "_watch")
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._timeout = seconds, asyncio.timeout(None)
