@@ -23,7 +23,7 @@ from gym.llm.recorded import Recorded
 from gym.llm.scripted import Scripted
 from gym.train.grpo.loop import Loop, batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
-from gym.train.grpo.rollout_manager import RolloutManager, Shown, rollout_seed
+from gym.train.grpo.rollout_manager import RolloutManager, rollout_seed
 from gym.train.grpo.run_dir import safe_name
 from gym.train.grpo.session import Session
 from gym.train.grpo.solvers.single_turn import single_turn
@@ -47,10 +47,26 @@ async def test_a_group_is_g_distinct_draws_of_one_prompt() -> None:
         seen.append(sampling)
         return "yes" if sampling.sample % 2 else "no"
 
-    group = await manager(Scripted(reply)).group(PROBLEMS[0], Shown.of(Library()))
+    group = await manager(Scripted(reply)).group(PROBLEMS[0], Library())
     assert len({(sampling.seed, sampling.sample) for sampling in seen}) == 5
     assert group.rewards == (0.0, 1.0, 0.0, 1.0, 0.0)
     assert {sampling.temperature for sampling in seen} == {0.7}
+
+
+async def test_each_rollout_is_shown_what_is_chosen_for_it_and_tells_so() -> None:
+    library = Library().minted("When asked, say yes.").library.minted("When unsure, say no.").library
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        return "yes" if "[G0]" in messages[0].content else "no"
+
+    rollouts = RolloutManager(
+        Scripted(reply), single_turn, resolve_reward("exact"), width=lambda: 8, sampling=Sampling(), group_size=3,
+        choose=lambda library, problem, index, epoch: library.only(library.ids[:index]),
+    )  # fmt: skip
+    group = (await rollouts.run(PROBLEMS[:1], library))[0]
+    assert [rollout.shown for rollout in group.rollouts] == [(), ("G0",), ("G0", "G1")]
+    assert [rollout.library for rollout in group.rollouts] == ["", library.only(["G0"]).digest, library.digest]
+    assert group.rewards == (0.0, 1.0, 1.0)
 
 
 async def test_the_time_limit_of_a_rollout_does_not_count_queueing() -> None:
@@ -68,7 +84,7 @@ async def test_a_rollout_that_takes_too_long_is_failed_and_its_slot_comes_back()
             await asyncio.Event().wait()
         return "yes"
 
-    group = await manager(Scripted(hang_once), slots=1, timeout_s=0.05).group(PROBLEMS[0], Shown.of(Library()))
+    group = await manager(Scripted(hang_once), slots=1, timeout_s=0.05).group(PROBLEMS[0], Library())
     assert [rollout.outcome for rollout in group.rollouts] == ["failed", *["answered"] * 4]
     assert group.rollouts[0].failure == Failure(boundary="generate", type="Timeout", message="no answer within 0.05 s")
 
@@ -92,10 +108,8 @@ async def test_results_keep_the_order_of_the_problems_and_never_exceed_the_limit
 
 async def test_a_fatal_error_stops_the_run_and_a_passing_one_fails_its_rollout() -> None:
     with pytest.raises(AccessDenied):
-        await manager(Scripted(lambda messages, sampling: AccessDenied("no"))).group(PROBLEMS[0], Shown.of(Library()))
-    group = await manager(Scripted(lambda messages, sampling: RateLimited("later"))).group(
-        PROBLEMS[0], Shown.of(Library())
-    )
+        await manager(Scripted(lambda messages, sampling: AccessDenied("no"))).group(PROBLEMS[0], Library())
+    group = await manager(Scripted(lambda messages, sampling: RateLimited("later"))).group(PROBLEMS[0], Library())
     assert {rollout.outcome for rollout in group.rollouts} == {"failed"}
     assert group.rewards == ()
     assert not group.is_informative
@@ -103,9 +117,7 @@ async def test_a_fatal_error_stops_the_run_and_a_passing_one_fails_its_rollout()
 
 async def test_an_answer_cut_at_its_limit_is_no_answer_and_scores_zero() -> None:
     cut = Completion(text="<think> maybe yes", finish_reason="length")
-    group = await manager(Scripted(lambda messages, sampling: cut), group_size=1).group(
-        PROBLEMS[0], Shown.of(Library())
-    )
+    group = await manager(Scripted(lambda messages, sampling: cut), group_size=1).group(PROBLEMS[0], Library())
     assert (group.rollouts[0].outcome, group.rewards) == ("no answer", (0.0,))
 
 

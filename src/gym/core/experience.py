@@ -111,6 +111,11 @@ class Library(Value):
         """The entry called `id`, or None."""
         return next((entry for entry in self.entries if entry.id == id), None)
 
+    def only(self, ids: Collection[str]) -> "Library":
+        """The entries called so; the same library when that is all of them."""
+        kept = tuple(entry for entry in self.entries if entry.id in ids)
+        return self if len(kept) == len(self.entries) else self.model_copy(update={"entries": kept})
+
     def render(self) -> str:
         """One line an entry, `[G0]. text`, in id order; empty for an empty library."""
         return "\n".join(entry.line for entry in self.entries)

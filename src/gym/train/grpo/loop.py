@@ -13,7 +13,7 @@ from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.tasks import all_of
-from gym.train.grpo.rollout_manager import RolloutManager, Shown
+from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session
 from gym.train.grpo.stages.consolidate import Consolidation, consolidate
@@ -85,8 +85,7 @@ class Loop:
     async def step(self, problems: Sequence[Problem], library: Library, *, epoch: int, step: int) -> Step:
         """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply."""
         began = time.monotonic()
-        shown = Shown.of(library)
-        work = (self._reflected(problem, shown, epoch) for problem in problems)
+        work = (self._reflected(problem, library, epoch) for problem in problems)
         reflected = await all_of(work, self.rollouts.room)
         critiques = tuple(item.critique for item in reflected if item.critique is not None)
         if self.screen is not None:
@@ -101,15 +100,16 @@ class Loop:
         applied = credited.apply(decided.operations, self.admission(library), step=step, domain=self.domain)
         return Step(groups, summaries, critiques, decided, applied, credited, time.monotonic() - began)
 
-    async def _reflected(self, problem: Problem, shown: Shown, epoch: int) -> Reflected:
-        group = await self.rollouts.group(problem, shown, epoch=epoch)
+    async def _reflected(self, problem: Problem, library: Library, epoch: int) -> Reflected:
+        group = await self.rollouts.group(problem, library, epoch=epoch)
         if not teaches(group, self.learn_from):
             return Reflected(group)
         self.watch.expect(len(group.scored) + 1)
         summaries = await all_of(
-            self._drive(summarize(rollout, shown.text, self.settings), "summarize") for rollout in group.scored
+            self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
+            for rollout in group.scored
         )
-        found = await self._drive(critique(problem, summaries, shown.text, self.settings), "critique")
+        found = await self._drive(critique(problem, summaries, library.render(), self.settings), "critique")
         return Reflected(group, tuple(summaries), found)
 
     async def _drive(self, stage: Stage[T], name: str) -> T:

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from gym.core.chat import ChatModel, Message, Sampling
 from gym.core.experience import Library
@@ -30,20 +30,35 @@ def rollout_seed(run_seed: int, epoch: int, problem_id: str, index: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "backslashreplace")).digest()[:4]) >> 1
 
 
+class Choose(Protocol):
+    """Which experiences of a library the `index`-th rollout of a problem is shown, in id order."""
+
+    def __call__(self, library: Library, problem: Problem, index: int, epoch: int) -> Library:
+        """A part of `library`, or all of it; the same for the same arguments, so that a resumed run asks the same."""
+        ...
+
+
+def everything(library: Library, problem: Problem, index: int, epoch: int) -> Library:
+    """The whole library for everyone."""
+    return library
+
+
 class Shown(NamedTuple):
-    """A library as the prompts of a measurement hold it."""
+    """A library as a prompt holds it."""
 
     library: Library
     text: str
     digest: str
 
     @classmethod
-    def of(cls, library: Library) -> "Shown":
+    def of(cls, library: Library) -> Self:
         return cls(library, library.render(), library.digest if len(library) else "")
 
 
 class RolloutManager:
     """Runs groups of rollouts against one model, solver and reward; `width` says how many calls the model takes now.
+
+    `choose` picks what of the library each rollout sees.
 
     Invariant: `_unfinished` counts the rollouts begun and not yet ended, `_open` the groups begun and not yet scored;
     `_moved` is set whenever one of them falls.
@@ -58,6 +73,7 @@ class RolloutManager:
         width: Callable[[], int],
         sampling: Sampling,
         group_size: int,
+        choose: Choose = everything,
         instructions: str = "",
         seed: int = 0,
         timeout_s: float = 600.0,
@@ -66,6 +82,7 @@ class RolloutManager:
         self.model, self.solver, self.reward = model, solver, reward
         self.width, self.sampling, self.group_size = width, sampling, group_size
         self.instructions, self.seed, self.timeout_s, self.on_rollout = instructions, seed, timeout_s, on_rollout
+        self._choose, self._last = choose, Shown.of(Library())
         self._unfinished = self._open = 0
         self._moved = asyncio.Event()
 
@@ -80,12 +97,11 @@ class RolloutManager:
 
         Work begins at the first problem whose answers are not in the record yet, so that a resumed run goes on at once.
         """
-        shown = Shown.of(library)
 
         async def kept(problem: Problem) -> T:
-            return keep(await self.group(problem, shown, epoch=epoch))
+            return keep(await self.group(problem, library, epoch=epoch))
 
-        start = bisect_left(problems, True, key=lambda problem: not self._answered(problem, shown, epoch))
+        start = bisect_left(problems, True, key=lambda problem: not self._answered(problem, library, epoch))
         order = [*problems[start:], *problems[:start]]
         found = await all_of((kept(problem) for problem in order), self.room)
         return [*found[len(problems) - start :], *found[: len(problems) - start]]
@@ -101,18 +117,24 @@ class RolloutManager:
         """A few more rollouts than fit keep the model busy; groups that wait to be scored hold their texts."""
         return self._unfinished >= 1.05 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
 
-    async def group(self, problem: Problem, shown: Shown, *, epoch: int = 0) -> Group:
+    async def group(self, problem: Problem, library: Library, *, epoch: int = 0) -> Group:
         """`group_size` rollouts of one problem with a library in the prompt, scored together."""
         self._open += 1
         self._unfinished += self.group_size
         try:
-            messages = solve_messages(problem.query, shown.text, self.instructions)
-            samplings = (self._sampling(problem, epoch, index) for index in range(self.group_size))
-            attempts = await all_of(self._attempt(messages, sampling) for sampling in samplings)
-            return await self._scored(problem, shown, attempts)
+            given = [self.shown(library, problem, index, epoch) for index in range(self.group_size)]
+            attempts = await all_of(self._attempt(*self._asked(problem, given, epoch, i)) for i in range(len(given)))
+            return await self._scored(problem, given, attempts)
         finally:
             self._open -= 1
             self._moved.set()
+
+    def shown(self, library: Library, problem: Problem, index: int, epoch: int) -> Shown:
+        """What of `library` this rollout sees."""
+        chosen = self._choose(library, problem, index, epoch)
+        if chosen is not self._last.library:
+            self._last = Shown.of(chosen)
+        return self._last
 
     async def _attempt(self, messages: tuple[Message, ...], sampling: Sampling) -> Trajectory | Failure:
         try:
@@ -128,22 +150,29 @@ class RolloutManager:
             self._unfinished -= 1
             self._moved.set()
 
-    def _sampling(self, problem: Problem, epoch: int, index: int) -> Sampling:
+    def _asked(
+        self, problem: Problem, given: Sequence[Shown], epoch: int, index: int
+    ) -> tuple[tuple[Message, ...], Sampling]:
         seed = rollout_seed(self.seed, epoch, problem.id, index)
-        return self.sampling.model_copy(update={"seed": seed, "sample": index})
+        messages = solve_messages(problem.query, given[index].text, self.instructions)
+        return messages, self.sampling.model_copy(update={"seed": seed, "sample": index})
 
-    def _answered(self, problem: Problem, shown: Shown, epoch: int) -> bool:
+    def _answered(self, problem: Problem, library: Library, epoch: int) -> bool:
         """Whether the record has the first call of each of the problem's rollouts."""
-        model, messages = self.model, solve_messages(problem.query, shown.text, self.instructions)
-        return isinstance(model, Recorded) and all(
-            model.knows(messages, self._sampling(problem, epoch, index)) for index in range(self.group_size)
+        given = [self.shown(library, problem, index, epoch) for index in range(self.group_size)]
+        return isinstance(self.model, Recorded) and all(
+            self.model.knows(*self._asked(problem, given, epoch, index)) for index in range(self.group_size)
         )
 
-    async def _scored(self, problem: Problem, shown: Shown, attempts: Sequence[Trajectory | Failure]) -> Group:
+    async def _scored(
+        self, problem: Problem, given: Sequence[Shown], attempts: Sequence[Trajectory | Failure]
+    ) -> Group:
         finished = [attempt for attempt in attempts if isinstance(attempt, Trajectory)]
         verdicts = iter(await self._score(problem, finished))
         rollouts = tuple(
-            self._rollout(problem, shown, index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None)
+            self._rollout(
+                problem, given[index], index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None
+            )
             for index, attempt in enumerate(attempts)
         )
         for rollout in rollouts:
