@@ -121,7 +121,7 @@ class RolloutManager:
         return self._unfinished >= 1.05 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
 
     async def group(self, problem: Problem, library: Library, *, epoch: int = 0, draw: int = 0) -> Group:
-        """As many rollouts of one problem as `sizes` wants, with a library in the prompt; those drawn at once are scored together.
+        """As many rollouts of one problem as `sizes` wants, with a library in the prompt; those drawn at once scored at once.
 
         `draw` counts the problem's earlier groups in this epoch: its indices, and so its seeds, are behind theirs.
         """

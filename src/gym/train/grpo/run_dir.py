@@ -228,7 +228,7 @@ class RunDir:
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
 
     def resume(self, places: Iterable[tuple[int, int]]) -> Resume:
-        """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after those before it.
+        """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after earlier ones.
 
         A step counts when all its files are there, its statistics are known and the journal up to it replays to its
         library; else it and all later ones are run again, from the recorded calls.
