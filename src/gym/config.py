@@ -38,6 +38,7 @@ ALIASES = {
     "temperature": "rollout_temperature",
     "training_free": "continuous_learning_grpo",
     "use_ground_truth": "use_groundtruth",
+    "ground_truth": "use_groundtruth",
 }
 """Other names a key is known by: the command's short forms and the paper's."""
 
