@@ -9,7 +9,7 @@ import click
 from gym.cli.common import config_options, console, json_option, lists_values, print_json
 from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
-from gym.config import RunConfig, load_config
+from gym.config import RunConfig, canonical_key, load_config
 from gym.errors import ConfigError, Stopped
 from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
@@ -117,8 +117,6 @@ def _sides(overrides: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]
 
 def _given(vary: tuple[str, ...], listed: Mapping[str, str]) -> dict[str, str]:
     """Key -> values of the --vary options."""
-    from gym.config import canonical_key
-
     found: dict[str, str] = {}
     for text in vary:
         key, equals, words = text.partition("=")
@@ -126,8 +124,6 @@ def _given(vary: tuple[str, ...], listed: Mapping[str, str]) -> dict[str, str]:
             raise ConfigError(f"--vary {text}: give KEY=V1,V2")
         if (name := canonical_key(key, "--vary")) in found or name in listed:
             raise ConfigError(f"--vary {text}: {name} is varied twice, give all its values at once")
-        if name in ("seed", "output_dir", "experiment_name"):
-            raise ConfigError(f"--vary {text}: every run has a {name} of its own (seeds: --seeds 0,1,2)")
         found[name] = words
     return found
 

@@ -58,7 +58,7 @@ def _option(name: str, several: bool = False) -> click.Option:
     flags = list(dict.fromkeys(f"--{text}" for key in spellings for text in (key.replace("_", "-"), key)))
     kind, metavar = _click_type(field.annotation)
     if several and lists_values(name):
-        kind, metavar = str, f"{metavar or '|'.join(kind.choices)}[,…]"
+        kind, metavar = str, f"{'|'.join(kind.choices) if isinstance(kind, click.Choice) else metavar}[,…]"
     default = field.get_default(call_default_factory=True)
     shown = f" [default: {default}]" if default not in (None, "", {}) else ""
     return click.Option([*flags, name], type=kind, metavar=metavar, default=None, help=f"{field.description}{shown}")

@@ -2,13 +2,14 @@
 
 Problems and learning seeds are both samples, so neither problems × seeds independent values nor a bootstrap over a handful of
 seeds is right. The table is a crossed random-effects layout without replication: the variance of its mean is
-(MS_problem + MS_seed - MS_rest) / (problems · seeds), never taken smaller than either factor alone gives it, with Satterthwaite's
-degrees of freedom (1946, doi:10.2307/3002019). Few seeds that differ make it wide, as they should.
+(MS_problem + MS_seed - MS_rest) / (problems · seeds), a factor that is within the noise pooled with it, and the degrees of
+freedom are Satterthwaite's (1946, doi:10.2307/3002019). Two seeds that differ make it very wide: use three.
 """
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import fsum, sqrt
 from statistics import fmean, variance
+from typing import NamedTuple
 
 from gym.core.value import Value
 from gym.evaluation import metrics
@@ -65,17 +66,52 @@ def interval(table: Sequence[Sequence[float]]) -> Interval | None:
         return None
     if seeds == 1:
         return metrics.interval(table[0])
+    squares = _squares(table)
+    terms = _terms(squares)
+    total = sum(term.mean for term in terms)
+    if total <= 0:
+        return Interval(squares.middle, squares.middle)
+    freedom = total**2 / sum(term.mean**2 / term.freedom for term in terms)
+    reach = t_975(freedom) * sqrt(total / (problems * seeds))
+    return Interval(squares.middle - reach, squares.middle + reach)
+
+
+class _Square(NamedTuple):
+    """A mean square and its degrees of freedom."""
+
+    mean: float
+    freedom: int
+
+
+class _Squares(NamedTuple):
+    middle: float
+    problem: _Square
+    seed: _Square
+    rest: _Square
+
+
+def _squares(table: Sequence[Sequence[float]]) -> _Squares:
+    """The analysis of variance of a full table."""
     by_seed, by_problem = [fmean(row) for row in table], [fmean(column) for column in zip(*table, strict=True)]
-    middle = fmean(by_seed)
-    seed, problem = problems * variance(by_seed, middle), seeds * variance(by_problem, middle)
-    rest = sum(
+    seeds, problems, middle = len(by_seed), len(by_problem), fmean(by_seed)
+    freedom = (seeds - 1) * (problems - 1)
+    rest = fsum(
         (value - of_seed - of_problem + middle) ** 2
         for row, of_seed in zip(table, by_seed, strict=True)
         for value, of_problem in zip(row, by_problem, strict=True)
-    ) / ((seeds - 1) * (problems - 1))
-    largest = max(problem + seed - rest, problem, seed)
-    if largest <= 0:
-        return Interval(middle, middle)
-    terms = (problem**2 / (problems - 1), seed**2 / (seeds - 1), rest**2 / ((problems - 1) * (seeds - 1)))
-    reach = t_975(largest**2 / sum(terms)) * sqrt(largest / (problems * seeds))
-    return Interval(middle - reach, middle + reach)
+    )
+    return _Squares(
+        middle,
+        problem=_Square(seeds * variance(by_problem), problems - 1),
+        seed=_Square(problems * variance(by_seed), seeds - 1),
+        rest=_Square(rest / freedom, freedom),
+    )
+
+
+def _terms(squares: _Squares) -> list[_Square]:
+    """What adds up to the mean's variance, times problems and seeds; a factor within the noise is pooled with it."""
+    factors = [factor for factor in (squares.problem, squares.seed) if factor.mean > squares.rest.mean]
+    noise = [squares.rest, *(factor for factor in (squares.problem, squares.seed) if factor not in factors)]
+    freedom = sum(part.freedom for part in noise)
+    pooled = fsum(part.mean * part.freedom for part in noise) / freedom
+    return [*factors, _Square((1 - len(factors)) * pooled, freedom)]

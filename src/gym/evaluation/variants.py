@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from gym.config import RunConfig, canonical_key
+from gym.config import EXECUTION_KEYS, RunConfig, canonical_key
 from gym.core.value import digest
 from gym.errors import ConfigError
 from gym.train.grpo.run_dir import safe_name
@@ -50,7 +50,9 @@ class Variant(NamedTuple):
 
 def varied(key: str, words: str, load: Load) -> Varied:
     """The setting `key` with the comma-separated values of `words`, each checked; a quoted value may hold commas."""
-    key = canonical_key(key, "vary")
+    key = canonical_key(key, "--vary")
+    if key in EXECUTION_KEYS or key == "seed":
+        raise ConfigError(f"--vary {key}: it does not change how a run learns (for seeds there is --seeds 0,1,2)")
     found = [getattr(load({key: meant(key, word)}), key) for word in split(words)]
     if not found:
         raise ConfigError(f"{key}: give the values to compare, as in {key}=V1,V2")
