@@ -39,10 +39,10 @@ class Run:
 def test_the_plan_names_every_variant_and_its_calls_and_starts_nothing(run: Run) -> None:
     done = run("--group-size", "1,5", "--ground-truth", "on,off", "--seeds", "0,1", "--dry-run")
     assert done.exit_code == 0, done.output
-    assert "grpo_group_size=1" in done.stderr
-    assert "use_groundtruth=off" in done.stderr
-    assert "6 runs under seeds 0, 1" in done.stderr
-    assert "less 32 that the variants of a seed share" in done.stderr
+    assert "grpo_group_size=1" in done.stdout
+    assert "use_groundtruth=off" in done.stdout
+    assert "6 runs under seeds 0, 1" in done.stdout
+    assert "less 32 that the variants of a seed share" in done.stdout
     assert not (run.folder / "output").exists()
 
 

@@ -53,10 +53,12 @@ def test_a_table_computed_by_hand() -> None:
 
 
 def test_only_problems_with_a_value_under_every_seed_count_and_the_others_are_told() -> None:
-    found = crossed({0: {"a": 0.0, "b": 1.0}, 1: {"a": 0.5, "b": 0.5, "c": 9.0}})
+    rewards = Interval(0, 1)
+    found = crossed({0: {"a": 0.0, "b": 1.0}, 1: {"a": 0.5, "b": 0.5, "c": 1.0}}, rewards)
+    assert found.interval == rewards  # three degrees of freedom, cut to what a reward can be
     assert (found.mean, found.n_problems, found.n_seeds, found.left_out) == (0.5, 2, 2, 1)
-    assert crossed({}).mean is None
-    assert crossed({0: {"a": 1.0}, 1: {"b": 1.0}}).mean is None
+    assert crossed({}, rewards).mean is None
+    assert crossed({0: {"a": 1.0}, 1: {"b": 1.0}}, rewards).mean is None
 
 
 def test_a_difference_is_taken_seed_by_seed_and_problem_by_problem() -> None:

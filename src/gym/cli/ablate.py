@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.console import Console
 
 from gym.cli.common import config_options, console, json_option, lists_values, print_json
 from gym.cli.interrupt import two_step_interrupt
@@ -63,13 +64,21 @@ def command(
         return load_config(config_file, {**fixed, **changes})
 
     experiment = _planned(load, {**listed, **_given(vary, listed)}, _numbers(seeds), full=not alone)
-    if not as_json or not dry_run:
-        show_plan(experiment, quiet=quiet and not dry_run)
     if dry_run:
-        if as_json:
-            print_json(plan_object(experiment))
+        _show_plan(experiment, as_json)
         return
+    if not quiet:
+        show_plan(experiment, console)
     _show(_run(experiment, quiet), as_json)
+
+
+def _show_plan(experiment: "Experiment", as_json: bool) -> None:
+    from gym.cli.tables import out
+
+    if as_json:
+        print_json(plan_object(experiment))
+    else:
+        show_plan(experiment, out)
 
 
 def _run(experiment: "Experiment", quiet: bool) -> "Ablation":
@@ -152,31 +161,34 @@ def plan_object(experiment: "Experiment") -> dict[str, Any]:
     return {"folder": str(experiment.folder), "runs": runs, "shared_calls": experiment.shared_calls}
 
 
-def show_plan(experiment: "Experiment", *, quiet: bool) -> None:
-    """The variants with what a run of each is expected to take, on standard error."""
-    if quiet:
-        return
+def show_plan(experiment: "Experiment", where: Console) -> None:
+    """The variants, what a run of each is expected to take, and what is to be done."""
     from rich.table import Table
 
     from gym.evaluation.variants import settings
 
-    jobs = experiment.jobs
-    seeds, done = list(dict.fromkeys(job.seed for job in jobs)), sum(job.outcome is not None for job in jobs)
+    jobs, seeds = experiment.jobs, experiment.seeds
     table = Table(box=None, pad_edge=False)
-    for heading in ("variant", "settings", "calls", "calls at most", "tokens", "finished"):
-        table.add_column(heading, justify="left" if heading in ("variant", "settings") else "right")
+    for heading in ("variant", "calls", "calls at most", "tokens", "finished"):
+        table.add_column(heading, justify="left" if heading == "variant" else "right", no_wrap=True)
     for job in jobs[: len(jobs) // len(seeds)]:
         kept = sum(other.outcome is not None for other in jobs if other.variant.name == job.variant.name)
         usual, most = job.estimate.expected, job.estimate.upper
         figures = (f"{usual.calls:,}", f"{most.calls:,}", f"{usual.tokens.total:,}", f"{kept} of {len(seeds)}")
-        table.add_row(job.variant.name, settings(job.variant.changes), *figures)
-    console.print(table)
-    open_jobs = [job for job in jobs if job.outcome is None]
-    usual, most = (sum(getattr(job.estimate, side).calls for job in open_jobs) for side in ("expected", "upper"))
-    console.print(
-        f"{len(jobs)} runs under seeds {', '.join(map(str, seeds))} in {experiment.folder}, {done} finished. To go: about "
-        f"{usual:,} calls, at most {most:,}, less {experiment.shared_calls:,} that the variants of a seed share.",
-        markup=False,
+        table.add_row(job.variant.name, *figures)
+    where.print(table, crop=False, overflow="ignore")
+    where.print(f"base: {settings(jobs[0].variant.changes)}", markup=False)
+    where.print(_to_do(experiment), markup=False)
+
+
+def _to_do(experiment: "Experiment") -> str:
+    jobs = experiment.jobs
+    waiting = [job.estimate for job in jobs if job.outcome is None]
+    usual, most = sum(one.expected.calls for one in waiting), sum(one.upper.calls for one in waiting)
+    return (
+        f"{len(jobs)} runs under seeds {', '.join(map(str, experiment.seeds))} in {experiment.folder}, "
+        f"{len(jobs) - len(waiting)} finished. To go: about {usual:,} calls, at most {most:,}, less "
+        f"{experiment.shared_calls:,} that the variants of a seed share."
     )
 
 

@@ -13,6 +13,7 @@ from gym.core.value import Value
 from gym.evaluation import page
 from gym.evaluation.crossed import BySeed, Crossed, crossed, minus
 from gym.evaluation.figures import count, dollars, number
+from gym.evaluation.metrics import Interval
 from gym.evaluation.page import Section, Table
 from gym.evaluation.variants import Variant, settings
 
@@ -88,13 +89,13 @@ def row(variant: Variant, runs: Mapping[int, Outcome], first: Mapping[int, Outco
         name=variant.name,
         settings=variant.changes,
         seeds=tuple(sorted(runs)),
-        before=crossed({seed: run.before for seed, run in runs.items()}),
-        after=crossed({seed: run.after for seed, run in runs.items()}),
-        gain=crossed(_gains(runs)),
+        before=crossed({seed: run.before for seed, run in runs.items()}, Interval(0, 1)),
+        after=crossed({seed: run.after for seed, run in runs.items()}, Interval(0, 1)),
+        gain=crossed(_gains(runs), Interval(-1, 1)),
         calls=_mean([run.learning.calls for run in outcomes]),
         tokens=_mean([run.learning.tokens for run in outcomes]),
         experiences=_mean([run.experiences for run in outcomes]),
-        against_first=None if first is None else crossed(minus(_gains(runs), _gains(first))),
+        against_first=None if first is None else crossed(minus(_gains(runs), _gains(first)), Interval(-2, 2)),
     )
 
 

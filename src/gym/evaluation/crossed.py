@@ -37,18 +37,22 @@ class Crossed(Value):
         return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
 
 
-def crossed(values: BySeed) -> Crossed:
-    """The mean of the problems that have a value under every seed."""
+def crossed(values: BySeed, within: Interval) -> Crossed:
+    """The mean of the problems that have a value under every seed; `within` says between which numbers a value can lie."""
     problems = sorted(set.intersection(*(set(row) for row in values.values()))) if values else []
     everyone = {problem for row in values.values() for problem in row}
     table = [[row[problem] for problem in problems] for _, row in sorted(values.items())]
     return Crossed(
         mean=fmean(map(fmean, table)) if problems else None,
-        interval=interval(table),
+        interval=_cut(interval(table), within),
         n_problems=len(problems),
         n_seeds=len(table),
         left_out=len(everyone) - len(problems),
     )
+
+
+def _cut(found: Interval | None, within: Interval) -> Interval | None:
+    return None if found is None else Interval(max(found.low, within.low), min(found.high, within.high))
 
 
 def minus(one: BySeed, other: BySeed) -> BySeed:

@@ -81,6 +81,11 @@ class Experiment:
     def __post_init__(self) -> None:
         self.outcomes |= {(job.variant.name, job.seed): job.outcome for job in self.jobs if job.outcome is not None}
 
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Those that every variant learns under."""
+        return tuple(dict.fromkeys(job.seed for job in self.jobs))
+
     async def run(self, watch: Watch, brake: Brake) -> Ablation:
         """Every run that is not finished, the table written after each. Raises what a run raises; the same call continues."""
         for place, job in enumerate(self.jobs, start=1):
