@@ -38,6 +38,7 @@ ALIASES = {
     "temperature": "rollout_temperature",
     "training_free": "continuous_learning_grpo",
     "use_ground_truth": "use_groundtruth",
+    "ground_truth": "use_groundtruth",
 }
 """Other names a key is known by: the command's short forms and the paper's."""
 
@@ -121,6 +122,16 @@ class RunConfig(BaseModel):
     finetuning_type: Literal["grpo"] = Field(default="grpo", description="the paper's name of the method")
     continuous_learning_grpo: bool = Field(default=True, description="training-free: the library learns, not weights")
     grpo_group_size: int = Field(default=5, ge=1, description="G, answers to each training problem")
+    group_size_min: int | None = Field(
+        default=None,
+        ge=2,
+        description="stop a group of N answers or more as soon as their rewards differ (default: G answers always)",
+    )
+    group_size_max: int | None = Field(
+        default=None,
+        ge=2,
+        description="draw on to N answers while all G of a group got the same reward (default: leave it)",
+    )
     grpo_normalize_advantages: bool = Field(default=False, description="accepted; the training-free mode has none")
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
@@ -199,6 +210,13 @@ class RunConfig(BaseModel):
     reflector_context: int = Field(default=32768, ge=512, description="tokens that a reflection prompt may take")
     learn_from: Literal["mixed", "mixed+all_wrong"] = Field(
         default="mixed", description="which groups teach; all-wrong ones by contrast with the reference"
+    )
+    curriculum: bool = Field(
+        default=False,
+        description="from the second epoch on, problems whose last group taught nothing rest, and undecided ones are drawn twice",
+    )
+    critique_feedback: bool = Field(
+        default=False, description="show the critic what the reward said of each attempt (needs ground truth)"
     )
     screen_answers: int = Field(
         default=0,

@@ -18,6 +18,7 @@ COMMANDS = {
     "grade": "Grade a file of answers.",
     "data": "Say whether two problem sets share problems.",
     "library": "List, edit, trace and undo the experiences of a library.",
+    "ablate": "Compare settings: train every variant under several seeds, and tabulate.",
     "estimate": "Predict calls, tokens and dollars before spending them.",
     "doctor": "Say what is installed and which endpoint answers.",
     "model": "Get and list the embedded models.",

@@ -36,6 +36,20 @@ _T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantiles of Student's t for 1 to 9 degrees of freedom."""
 
 
+def t_975(freedom: float) -> float:
+    """97.5 % quantile of Student's t for any number of degrees of freedom from 1 on, a little large between whole ones.
+
+    >>> [round(t_975(freedom), 2) for freedom in (1, 2, 4.5, 20, 1e9)]
+    [12.71, 4.3, 2.66, 2.1, 1.96]
+    """
+    freedom = max(freedom, 1.0)
+    if freedom >= len(_T_975):
+        return 1.96 + (_T_975[-1] - 1.96) * len(_T_975) / freedom
+    whole = int(freedom)
+    part = (1 / whole - 1 / freedom) / (1 / whole - 1 / (whole + 1))
+    return _T_975[whole - 1] + part * (_T_975[whole] - _T_975[whole - 1])
+
+
 class Interval(NamedTuple):
     """A 95 % interval, `low <= high`."""
 

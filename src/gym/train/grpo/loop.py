@@ -82,10 +82,16 @@ class Loop:
     domain: str = ""
     seed: int = 0
 
-    async def step(self, problems: Sequence[Problem], library: Library, *, epoch: int, step: int) -> Step:
-        """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply."""
+    async def step(
+        self, problems: Sequence[Problem], library: Library, *, epoch: int, step: int, draws: Sequence[int] = ()
+    ) -> Step:
+        """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply.
+
+        `draws` says of each problem how often it was drawn in this epoch before (default: never).
+        """
         began = time.monotonic()
-        work = (self._reflected(problem, library, epoch) for problem in problems)
+        places = zip(problems, draws or [0] * len(problems), strict=True)
+        work = (self._reflected(problem, library, epoch, draw) for problem, draw in places)
         reflected = await all_of(work, self.rollouts.room)
         critiques = tuple(item.critique for item in reflected if item.critique is not None)
         if self.screen is not None:
@@ -100,8 +106,9 @@ class Loop:
         applied = credited.apply(decided.operations, self.admission(library), step=step, domain=self.domain)
         return Step(groups, summaries, critiques, decided, applied, credited, time.monotonic() - began)
 
-    async def _reflected(self, problem: Problem, library: Library, epoch: int) -> Reflected:
-        group = await self.rollouts.group(problem, library, epoch=epoch)
+    async def _reflected(self, problem: Problem, library: Library, epoch: int, draw: int) -> Reflected:
+        group = await self.rollouts.group(problem, library, epoch=epoch, draw=draw)
+        self.watch.expect(len(group.rollouts) - self.rollouts.sizes.least)
         if not teaches(group, self.learn_from):
             return Reflected(group)
         self.watch.expect(len(group.scored) + 1)
@@ -164,13 +171,42 @@ class Batch(NamedTuple):
     epoch: int
     step: int
     problems: tuple[Problem, ...]
+    draws: tuple[int, ...] = ()
+    """How often each of them was drawn in this epoch before."""
+    resting: int = 0
+    """Problems that sit out the epoch, told by its first step."""
 
 
-def batches(problems: Sequence[Problem], *, epochs: int, batch_size: int, seed: int) -> Iterator[Batch]:
-    """Every step of a run in order; the short last batch of an epoch is kept (SPEC 1.7)."""
-    step = 0
+Serve = Callable[[int, tuple[Problem, ...], Sequence[Batch]], tuple[Problem, ...]]
+"""(epoch, its shuffled problems, the batches of earlier epochs) -> the problems it draws, at least one."""
+
+
+def as_shuffled(epoch: int, order: tuple[Problem, ...], earlier: Sequence[Batch]) -> tuple[Problem, ...]:
+    """Every problem once."""
+    return order
+
+
+def batches(
+    problems: Sequence[Problem], *, epochs: int, batch_size: int, seed: int, serve: Serve = as_shuffled
+) -> Iterator[Batch]:
+    """Every step of a run in order; the short last batch of an epoch is kept (SPEC 1.7).
+
+    An epoch is planned when its first step is asked for, so `serve` may look at what the steps before it left.
+    """
+    earlier: list[Batch] = []
     for epoch in range(epochs):
-        order = shuffled(problems, seed, epoch)
+        order = serve(epoch, shuffled(problems, seed, epoch), tuple(earlier))
+        draws, resting = _draws(order), len(problems) - len({problem.id for problem in order})
         for start in range(0, len(order), batch_size):
-            yield Batch(epoch, step, order[start : start + batch_size])
-            step += 1
+            part = slice(start, start + batch_size)
+            earlier.append(Batch(epoch, len(earlier), order[part], draws[part], 0 if start else resting))
+            yield earlier[-1]
+
+
+def _draws(order: Sequence[Problem]) -> tuple[int, ...]:
+    """How often each problem stands in the order before this place."""
+    seen, draws = Counter[str](), list[int]()
+    for problem in order:
+        draws.append(seen[problem.id])
+        seen[problem.id] += 1
+    return tuple(draws)

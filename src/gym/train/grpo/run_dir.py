@@ -6,7 +6,7 @@ function of the recorded calls, so a step that is not done is simply run again f
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,11 +16,12 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from gym.config import EXECUTION_KEYS, RunConfig
+from gym.core.draws import Draws
 from gym.core.experience import Library
 from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem, ToolUse
 from gym.core.reflection import BatchUpdate, Critique, Summary
-from gym.core.rollout import Group
+from gym.core.rollout import Group, Rollout
 from gym.core.value import Value
 from gym.errors import ConfigError, LibraryError, StorageError
 from gym.files import append_durably, write_atomic
@@ -71,6 +72,8 @@ class StepStats(Value):
     seconds: float
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the rollouts called, by tool."""
+    draws: Draws | None = Field(default=None, exclude_if=lambda draws: draws is None)
+    """Where groups may differ in size or problems may rest."""
 
 
 class Resume(NamedTuple):
@@ -121,7 +124,8 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
             saved = self._saved_config(file)
-            before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            younger = RunConfig().identity()  # a key that is younger than the run was at its default
+            before = {key: value for key, value in {**younger, **saved}.items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
                 told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
@@ -173,11 +177,16 @@ class RunDir:
         log = self.path("calls.jsonl")
         return log.exists() and log.stat().st_size > 0
 
-    def write_epoch(self, epoch: int, problems: Sequence[Problem]) -> None:
-        """The epoch's problems in the order they are served; written once, since the settings decide it."""
+    def write_epoch(self, epoch: int, problems: Sequence[Problem], *, anew: bool = False) -> None:
+        """The epoch's problems in the order they are served; written once unless `anew`: mostly the settings decide it."""
         path = self.root / f"epoch_{epoch}" / "shuffled_data.jsonl"
-        if not path.exists():
+        if anew or not path.exists():
             _write_lines(path, problems)
+
+    def rollouts(self, epoch: int, step: int) -> Iterator[Rollout]:
+        """What a step that is done has drawn."""
+        with self.step_path(epoch, step, "rollout.jsonl").open(encoding="utf-8") as lines:
+            yield from map(Rollout.model_validate_json, lines)
 
     def write_step(
         self,
@@ -218,8 +227,8 @@ class RunDir:
         """journal.jsonl, whole: what a run that continues keeps of it."""
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
 
-    def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
-        """How many of the steps at `places` (epoch, step) are done and what they left.
+    def resume(self, places: Iterable[tuple[int, int]]) -> Resume:
+        """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after earlier ones.
 
         A step counts when all its files are there, its statistics are known and the journal up to it replays to its
         library; else it and all later ones are run again, from the recorded calls.
@@ -227,7 +236,7 @@ class RunDir:
         events, stats = self._events(), self._stats()
         done = Resume(0, None, (), ())
         library, seen = Library(), 0
-        for epoch, step in places[: len(stats)]:
+        for _, (epoch, step) in zip(stats, places, strict=False):
             mine = tuple(takewhile(lambda event: event.step <= step, events[seen:]))  # noqa: B023 - used at once
             library, seen = replay(mine, start=library), seen + len(mine)
             if not self._left(epoch, step, library):

@@ -21,6 +21,7 @@ from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
+from gym.train.grpo.group_size import GroupSize
 from gym.train.grpo.rollout_manager import RolloutManager
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def open_rollouts(
     *,
     stage: str,
     group_size: int,
+    sizes: GroupSize | None = None,
     temperature: float,
     advance: Callable[[], None] = lambda: None,
 ) -> RolloutManager:
@@ -121,6 +123,7 @@ def open_rollouts(
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
         group_size=group_size,
+        sizes=sizes,
         instructions=config.system_prompt or domain.prompts.solve,
         seed=config.seed,
         timeout_s=config.task_timeout,

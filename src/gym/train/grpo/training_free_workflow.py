@@ -7,18 +7,23 @@ evaluation on held-out problems and the report (SPEC 1, 2.11, 4.4, 4.6, 5.4).
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
+from itertools import chain, groupby, islice
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
 from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.admission import Admission, estimate_tokens
+from gym.core.draws import Draws
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
 from gym.core.journal import Journal, record, record_credit, record_import
 from gym.core.problem import Problem, Reward, tool_use
+from gym.core.rollout import Group
 from gym.core.value import digest
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -29,9 +34,11 @@ from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
+from gym.train.grpo import curriculum
 from gym.train.grpo.experience_manager import read_library
 from gym.train.grpo.gate import decide, reverted
-from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, shuffled
+from gym.train.grpo.group_size import GroupSize
+from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.rewards.base import self_test
@@ -107,9 +114,24 @@ def require_training_free(config: RunConfig) -> None:
         )
     if config.gate == "paired" and not (config.val or config.val_fraction):
         raise ConfigError("gate: paired needs validation problems: give --val FILE or --val-fraction 0.3")
+    require_sizes(config)
     if not config.continuous_learning_grpo:
         raise ConfigError(
             "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do; set it to true"
+        )
+
+
+def require_sizes(config: RunConfig) -> None:
+    """Raise `ConfigError` for group sizes that contradict each other or cannot be graded one by one."""
+    size, least, most = config.grpo_group_size, config.group_size_min, config.group_size_max
+    if (least or size) > size:
+        raise ConfigError(f"group_size_min: {least} is more than a group's {size} answers: raise --group-size")
+    if (most or size) < size:
+        raise ConfigError(f"group_size_max: {most} is fewer than a group's {size} answers: lower --group-size")
+    if (least or most) and not config.use_groundtruth:
+        raise ConfigError(
+            "use_groundtruth: false takes a majority of the whole group, so a group cannot stop or go on by its rewards: "
+            "leave out group_size_min and group_size_max"
         )
 
 
@@ -206,28 +228,44 @@ class Workbench:
 
     async def learn(self, start: Library) -> Learned:
         """Every step that is not done yet; steps that are done are taken as they are."""
-        plan = list(
-            batches(
-                self.task.train, epochs=self.config.epochs, batch_size=self.config.batch_size, seed=self.config.seed
-            )
-        )
-        for epoch in range(self.config.epochs):
-            self.folder.write_epoch(epoch, shuffled(self.task.train, self.config.seed, epoch))
-        done = self.folder.resume([(batch.epoch, batch.step) for batch in plan])
+        done = self.folder.resume((batch.epoch, batch.step) for batch in self.plan())
         library = start if done.library is None else done.library
         events = done.events or record_import((), start, actor=ACTOR, at=_now())
         stats = done.stats
         if done.steps:
-            self.watch.say(f"continuing after step {done.steps} of {len(plan)}: {len(library)} experiences")
+            self.watch.say(f"continuing after step {done.steps} of {self.steps}: {len(library)} experiences")
         loop = self.loop()
         self.folder.write_journal(events)
-        for batch in plan[done.steps :]:
+        for batch in islice(self.plan(), done.steps, None):
             library, news, of_step = await self.step(loop, batch, library, events)
             events, stats = events + news, (*stats, of_step)
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
-            self.log_step(of_step, len(plan))
+            self.log_step(of_step, self.steps)
         self.folder.write_library(library)
         return Learned(library, stats, sum(item.seconds for item in done.stats))
+
+    def plan(self) -> Iterator[Batch]:
+        """The run's steps; those of an epoch are known when the epochs before it are done."""
+        config = self.config
+        return batches(
+            self.task.train, epochs=config.epochs, batch_size=config.batch_size, seed=config.seed, serve=self.serve
+        )
+
+    @property
+    def steps(self) -> str:
+        """How many there are, in words; with a curriculum an epoch may be shorter."""
+        steps = self.config.epochs * ceil(len(self.task.train) / self.config.batch_size)
+        return f"{steps} at most" if self.config.curriculum else str(steps)
+
+    def serve(self, epoch: int, order: tuple[Problem, ...], earlier: Sequence[Batch]) -> tuple[Problem, ...]:
+        """The problems of an epoch, written down: the shuffled ones, or what the curriculum makes of them."""
+        if self.config.curriculum:
+            by_epoch = groupby(earlier, key=lambda batch: batch.epoch)
+            drawn = [[self.folder.rollouts(batch.epoch, batch.step) for batch in steps] for _, steps in by_epoch]
+            past = [curriculum.epoch_of(chain.from_iterable(steps)) for steps in drawn]
+            order = curriculum.served(order, past, partial(teaches, learn_from=self.config.learn_from))
+        self.folder.write_epoch(epoch, order, anew=self.config.curriculum)
+        return order
 
     async def step(
         self, loop: Loop, batch: Batch, before: Library, events: Journal
@@ -242,7 +280,24 @@ class Workbench:
         news += record_credit(events + news, applied.library, library, actor=ACTOR, at=at, step=step)
         update = took.update(applied)
         self.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
-        return library, news, step_stats(batch, took, applied)
+        draws = draws_of(batch, took.groups, self.sizes) if self.spends_unevenly else None
+        return library, news, step_stats(batch, took, applied, draws)
+
+    @property
+    def sizes(self) -> GroupSize:
+        """How many answers a training group takes."""
+        config, size = self.config, self.config.grpo_group_size
+        return GroupSize(
+            config.group_size_min or size,
+            size,
+            config.group_size_max or size,
+            all_wrong_teaches=config.learn_from == "mixed+all_wrong",
+        )
+
+    @property
+    def spends_unevenly(self) -> bool:
+        """Whether problems may get more or fewer answers than G an epoch."""
+        return self.config.curriculum or self.sizes.least < self.sizes.most
 
     def loop(self) -> Loop:
         """The method's parts for training."""
@@ -276,6 +331,7 @@ class Workbench:
             Counted(self.reward or choose(self.config, self.session.model("judge")), self.grades),
             stage=stage,
             group_size=group_size,
+            sizes=self.sizes if stage == "rollout" else None,
             temperature=temperature,
             advance=self.watch.advance,
         )
@@ -295,6 +351,7 @@ class Workbench:
             if is_embedded(reflector)
             else config.reflector_context,
             use_groundtruth=config.use_groundtruth,
+            feedback=config.critique_feedback,
             words=self.task.domain.prompts.words(config.use_groundtruth),
         )
 
@@ -322,10 +379,10 @@ class Workbench:
 
     async def one_step(self, loop: Loop, batch: Batch, library: Library) -> Step:
         """A step, shown while it runs; raises `RunFailed` when not one rollout of it could be scored."""
-        total = len(batch.problems) * self.config.grpo_group_size
-        self.watch.phase(f"step {batch.step}", total, self.session.meter)
-        took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step)
+        self.watch.phase(f"step {batch.step}", len(batch.problems) * self.sizes.least, self.session.meter)
+        took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws)
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
+        total = sum(len(group.rollouts) for group in took.groups)
         if len(failures) == total:
             first, count = Counter(failures).most_common(1)[0]
             raise RunFailed(
@@ -358,7 +415,7 @@ class Workbench:
         manager = self.rollouts("evaluate", config.eval_k, config.eval_temperature)
         return await evaluate(manager, problems, library, seed=config.seed)
 
-    def log_step(self, stats: StepStats, steps: int) -> None:
+    def log_step(self, stats: StepStats, steps: str) -> None:
         """One line a step, every `logging_steps`."""
         if (stats.step + 1) % self.config.logging_steps:
             return
@@ -370,7 +427,22 @@ class Workbench:
         )
 
 
-def step_stats(batch: Batch, took: Step, applied: Applied) -> StepStats:
+def draws_of(batch: Batch, groups: Sequence[Group], sizes: GroupSize) -> Draws:
+    """How the answers of a step were spent."""
+    drawn = [len(group.rollouts) for group in groups]
+    again = sum(draw > 0 for draw in batch.draws)
+    return Draws(
+        groups=len(groups),
+        stopped=sum(count < sizes.usual for count in drawn),
+        extended=sum(count > sizes.usual for count in drawn),
+        again=again,
+        resting=batch.resting,
+        answers=sum(drawn),
+        plain=(len(groups) - again + batch.resting) * sizes.usual,
+    )
+
+
+def step_stats(batch: Batch, took: Step, applied: Applied, draws: Draws | None = None) -> StepStats:
     """The numbers of a step."""
     rollouts = [rollout for group in took.groups for rollout in group.rollouts]
     rewards = [rollout.reward for rollout in rollouts if rollout.reward is not None]
@@ -395,6 +467,7 @@ def step_stats(batch: Batch, took: Step, applied: Applied) -> StepStats:
         library_tokens=estimate_tokens(applied.library.render()),
         seconds=took.seconds,
         tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
+        draws=draws,
     )
 
 
