@@ -148,7 +148,7 @@ class _Link:
             live.suspect = True
             raise
         except McpError as error:
-            live.gone = live.gone or error.error.code == CONNECTION_CLOSED
+            live.gone = live.gone or _closed(error)
             return _failed(DIED, "died") if live.gone else _failed(error.error.message, "failed")
         except (BrokenResourceError, ClosedResourceError):
             live.gone = True
@@ -269,8 +269,17 @@ def _not_started(name: str, where: McpServer, error: Exception, stderr: IO[str])
         return cause
     stderr.seek(0)
     said = [line.strip() for line in stderr.read().splitlines() if line.strip()]
-    why = said[-1] if said else f"{where.command or where.url}: {str(cause) or 'it ended, or what it puts out is no MCP'}"
-    return ConfigError(f"MCP server {name!r} did not start: {why}")
+    why = "it ended, or what it puts out is no MCP" if _closed(cause) else cause
+    return ConfigError(
+        f"MCP server {name!r} did not start: {said[-1] if said else f'{where.command or where.url}: {why}'}"
+    )
+
+
+def _closed(error: BaseException) -> bool:
+    """Whether the connection ended without a word."""
+    if isinstance(error, McpError):
+        return error.error.code == CONNECTION_CLOSED
+    return isinstance(error, BrokenResourceError | ClosedResourceError)
 
 
 def _chosen(name: str, where: McpServer, tools: Sequence["Listed"]) -> Sequence["Listed"]:
