@@ -183,6 +183,8 @@ def _unknown_format(path: Path) -> Iterator[Row | Malformed]:
 
 
 def _missing(source: str, data_dir: str) -> str:
+    if Path(source).expanduser().is_dir():
+        return f"{source!r} is a folder: name a file"
     folder = Path(source).expanduser().parent
     names = [item.name for item in folder.iterdir() if item.is_file()] if folder.is_dir() else []
     near = get_close_matches(Path(source).name, names, n=1)
