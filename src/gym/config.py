@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from gym.core.value import digest
 from gym.errors import ConfigError
@@ -416,4 +417,14 @@ def _first_error(error: ValidationError, where: str) -> str:
     key = ".".join(str(part) for part in first["loc"])
     secret = "key" in key or "url" in key or key.startswith("mcp_servers")
     got = "" if secret else f" (got {first.get('input')!r})"
-    return f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}{got}"
+    return f"{where}: {key}: {_wanted(first)}{got}"
+
+
+def _wanted(error: ErrorDetails) -> str:
+    """What is wrong with a value; of a mapping, how it should look."""
+    match error["type"], error["loc"]:
+        case "dict_type", (str(field),):
+            return f"expected {RunConfig.model_fields[field].description}"
+        case "model_type", _:
+            return "expected {command, args, env} or {url, headers}"
+    return error["msg"].removeprefix("Value error, ")

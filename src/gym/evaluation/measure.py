@@ -1,5 +1,6 @@
 """`gym eval` as a function: one data set, one model, without or with a library, recorded so that it resumes."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -7,15 +8,17 @@ from typing import NamedTuple
 from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.experience import Library
+from gym.core.value import digest
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
 from gym.llm.brake import Brake
+from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.session import open_rollouts, open_session
-from gym.train.grpo.task import held_out_reward, load_domain, read_problems, run_folder
+from gym.train.grpo.task import held_out_reward, load_domain, problems_digest, read_problems, run_folder
 from gym.train.grpo.watch import Watch
 
 
@@ -34,7 +37,7 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
     """Answers of `config.eval_k` per problem at `config.eval_temperature`, scored with a 95 % interval over problems.
 
     With `compare` the same problems are answered without the library too, and the paired difference is given. Raises
-    `RunFailed` when not one answer could be scored.
+    `RunFailed` when not one answer could be scored, `WeightsChanged` when a local model's file is not what it was.
     """
     if not config.dataset:
         raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
@@ -48,7 +51,9 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
         watch.say(note)
     await self_test(held_out_reward(config))
     grades = Counts()
+    inputs = {"data": problems_digest(problems)} | ({"experience_lib": digest(library.to_json())} if library else {})
     with RunDir(run_folder(config)) as folder, rare_collections():
+        weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
             manager = open_rollouts(
                 config,
@@ -69,6 +74,11 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
             gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
             watch.say(f"graded {grades}")
             spent = session.meter.snapshot()["total"]
+            checked = await asyncio.to_thread(weights.read_again)
+            made_of = manifest(config, inputs, checked, session.log, session.agent and session.agent.isolation)
+        trained_here = folder.path("config.yaml").exists()
+        folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)
+        checked.require_unchanged()
     return Measured(found[-1], found[0] if compare else None, gain, spent, tuple(notes), folder.root)
 
 

@@ -94,6 +94,8 @@ async def open_session(
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
         agent = None
+        if config.mode == "chat" and config.tools:
+            say("tools are given, but mode is chat: they are not used (--mode agent)")
         if config.mode == "agent":
             from gym.train.grpo.agent import open_agent  # tools load only for those who use them
 

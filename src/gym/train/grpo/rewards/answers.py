@@ -67,6 +67,11 @@ _ANSWER_LINE = re.compile(
     r"(?:[^.\n:：]{0,40}?\b(?:is|are)\b|[^.\n:：]{0,20}?[:：]|\s*[为是])[*_\s]*[:：]?[ \t*_]*([^\n]+)",
     re.IGNORECASE,
 )
+_RESTATED = re.compile(
+    r".*[.!?。…]\s+(?:[\w']+,?\s+){0,3}?(?:the|my)\s+(?:final\s+|correct\s+|right\s+)?answer\s+is[:*_\s]*(?=[-+\d$\\({\[])",
+    re.IGNORECASE,
+)
+"""A later sentence of the same line that gives another answer."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Za-z])[.。](?:\s|$)|[.。]\s*$")
 _BOLD = re.compile(r"\*\*([^*\n]+?)\*\*[\s.。]*$")
 
@@ -99,6 +104,7 @@ def find_answer(text: str) -> Found | None:
 
 
 def _sentence(line: str) -> str:
+    line = line[restated.end() :] if (restated := _RESTATED.match(line)) else line
     end = _SENTENCE_END.search(line)
     return (line[: end.start()] if end else line).strip().strip("*_").strip()
 
