@@ -157,7 +157,12 @@ async def test_a_fork_bomb_is_held_and_ended(session: PythonSession) -> None:
 
 
 async def test_processes_are_counted(session: PythonSession) -> None:
-    code = "import threading\nthreading.stack_size(1 << 15)\nhold = threading.Event()\nfor _ in range(100): threading.Thread(target=hold.wait).start()"
+    code = """
+import threading
+threading.stack_size(1 << 15)
+hold = threading.Event()
+for _ in range(100): threading.Thread(target=hold.wait).start()
+"""
     result = await session.call({"code": code})
     assert "can't start new thread" in result.text or result.label == "processes"
 

@@ -61,7 +61,7 @@ def _verdict(code: bytes, call: _Call) -> int:
             case 0x35:
                 place += yes if held >= value else no
             case 0x06:
-                return value
+                return int(value)
             case _:
                 raise AssertionError(operation)
 

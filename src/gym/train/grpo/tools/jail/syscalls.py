@@ -77,7 +77,7 @@ _OWNER_AND_SIGNAL = (8, 15, 10)
 _OWNER_OF_SOCKET, _TYPE_INTO_TERMINAL = (0x8901, 0x8902), (0x5412, 0x541C)
 _SET_ATTRIBUTES = (0x4008_6602, 0x401C_5820)
 
-ALWAYS = (
+ALWAYS: tuple[Check, ...] = (
     Check("clone", 0, (0,), passes=True, mask=_NEW_NAMESPACES),
     Check("mmap", 3, (_ANONYMOUS_AND_SHARED,), passes=False, mask=_ANONYMOUS_AND_SHARED),
     Check("socketpair", 1, (1, 5), passes=True, mask=0xF),  # connected ones: no message of theirs carries an address
@@ -87,7 +87,7 @@ ALWAYS = (
     Check("fcntl", 1, _OWNER_AND_SIGNAL, passes=False),
     Check("ioctl", 1, (*_OWNER_OF_SOCKET, *_TYPE_INTO_TERMINAL), passes=False),
 )
-OF_FILES = (Check("ioctl", 1, _SET_ATTRIBUTES, passes=False),)
+OF_FILES: tuple[Check, ...] = (Check("ioctl", 1, _SET_ATTRIBUTES, passes=False),)
 
 
 def of_signals(own: int) -> tuple[Check, ...]:
