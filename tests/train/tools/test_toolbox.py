@@ -70,7 +70,9 @@ async def test_a_tool_that_would_end_the_program_ends_its_own_call_only() -> Non
 async def test_tools_that_a_model_makes_up_are_counted_on_one_line_and_few_by_name() -> None:
     toolbox = Toolbox([tool(lambda n: n, n={"type": "integer"})])
     async with toolbox.desk() as desk:
-        await desk.run([call("two\nlines\x1b[2J"), call("tool", '{"n": 1}'), *(call(f"made up {n}") for n in range(12))])
+        await desk.run(
+            [call("two\nlines\x1b[2J"), call("tool", '{"n": 1}'), *(call(f"made up {n}") for n in range(12))]
+        )
         await desk.run([call("made up 3"), call("tool", '{"n": 2}')])
         assert set(desk.used) == {"two lines [2J", "tool", *(f"made up {n}" for n in range(7)), "(others)"}
         assert [desk.used[name].calls for name in ("tool", "made up 3", "(others)")] == [2, 2, 5]
