@@ -50,6 +50,8 @@ class Report(Value):
     after: Score | None = None
     """The same problems with the library the run returns."""
     gain: Paired | None = None
+    validated: Paired | None = None
+    """The same difference on the validation problems by which the library was chosen: optimistic; None without a gate."""
     families: tuple[Family, ...] = ()
     library: Library = Library()
     start_size: int = 0

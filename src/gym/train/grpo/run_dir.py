@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from gym.config import EXECUTION_KEYS, RunConfig
+from gym.core.decision import Decision
 from gym.core.experience import Library
 from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem, ToolUse
@@ -69,6 +70,8 @@ class StepStats(Value):
     library_size: int
     library_tokens: int
     seconds: float
+    gate: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What validation problems said of it; None where they were not asked."""
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the rollouts called, by tool."""
 
@@ -121,7 +124,8 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
             saved = self._saved_config(file)
-            before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            older = RunConfig().identity() | saved  # a key that was not known then: as if it were not given
+            before = {key: value for key, value in older.items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
                 told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
@@ -214,9 +218,22 @@ class RunDir:
         """The run's experiences.json."""
         write_atomic(self.path("experiences.json"), library.to_json())
 
-    def write_journal(self, events: Sequence[Event]) -> None:
-        """journal.jsonl, whole: what a run that continues keeps of it."""
+    def rewind(self, library: Library, events: Sequence[Event]) -> None:
+        """Library and journal as the steps that are done left them: what a run keeps of them.
+
+        The library comes first: killed in between, it is still one that the journal led to.
+        """
+        self.write_library(library)
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+
+    def go_back(self, library: Library, events: Sequence[Event]) -> None:
+        """The run's library replaced by an older one; the journal, which tells of it, comes first."""
+        write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+        self.write_library(library)
+
+    def went_back_at(self, step: int) -> str | None:
+        """When the journal's return to an older library after `step` steps was, ISO 8601; None: there is none."""
+        return next((event.at for event in self._events() if event.option == "restore" and event.step == step), None)
 
     def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
         """How many of the steps at `places` (epoch, step) are done and what they left.
