@@ -15,11 +15,11 @@ from gym.core.decision import Decision
 from gym.core.experience import Library
 from gym.core.journal import Event, replay, verify
 from gym.core.problem import Problem
-from gym.errors import BudgetReached, ConfigError
+from gym.errors import BudgetReached, ConfigError, ConnectionFailed
 from gym.llm.call_line import Call
 from gym.llm.call_log import CallLog
 from gym.llm.meter import Budget, Meter
-from gym.llm.scripted import Scripted
+from gym.llm.scripted import Reply, Scripted
 from gym.train.grpo.experience_manager import ExperienceManager
 from gym.train.grpo.gate import Gate, ordered
 from gym.train.grpo.rewards import resolve_reward
@@ -185,6 +185,7 @@ def test_the_run_returns_the_best_validated_library_and_the_journal_tells(went_b
     assert events[-1].reason.startswith("best of 2 libraries on 24 validation problems: ")
     assert replay(events) == went_back.library
     assert went_back.library.next_id == 1
+    assert "the run went back: best of 2 libraries" in (went_back.folder / "report.md").read_text(encoding="utf-8")
 
 
 def test_going_back_can_be_undone_like_any_other_change(went_back: Run) -> None:
@@ -250,8 +251,8 @@ def test_a_run_from_before_a_setting_was_known_goes_on(desk: Desk) -> None:
         train(desk.config("helps", "older", gate_error=0.1))
 
 
-def gate_over(reply: Callable[[Sequence[Message], Sampling], str], problems: int, *, seed: int = 0) -> Gate:
-    asked = tuple(Problem(id=f"p{n}", query=f"{n}", ground_truth="yes") for n in range(problems))
+def gate_over(reply: Callable[[Sequence[Message], Sampling], Reply], problems: int, *, seed: int = 0) -> Gate:
+    asked = tuple(Problem(id=f"p{n}", query=f"p{n}", ground_truth="yes") for n in range(problems))
     rollouts = RolloutManager(
         Scripted(reply), single_turn, resolve_reward("exact"), width=lambda: 8,
         sampling=Sampling(temperature=0.7), group_size=2, seed=seed,
@@ -268,6 +269,18 @@ async def test_of_forty_pairs_that_behave_the_same_at_most_two_are_taken_for_bet
     older, newer = Library().minted("When asked, think.").library, Library().minted("When asked, think twice.").library
     taken = [(await gate_over(by_luck, 12, seed=seed).decide(older, newer)).kept for seed in range(40)]
     assert sum(taken) <= 0.05 * 40
+
+
+async def test_answers_that_failed_speak_for_neither_side() -> None:
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str | ConnectionFailed:
+        if "twice" in messages[0].content and messages[-1].content in ("p0", "p1", "p2"):
+            return ConnectionFailed("503 for ever")
+        return "yes"
+
+    older, newer = Library().minted("When asked, think.").library, Library().minted("When asked, think twice.").library
+    decision = await gate_over(reply, 6).decide(older, newer)
+    assert (decision.problems, decision.failed, decision.difference) == (3, 6, 0.0)
+    assert decision.reason.endswith("on 3 of 6 validation problems, p = 1.0000; 6 answers failed")
 
 
 async def test_of_equal_libraries_the_oldest_is_best() -> None:

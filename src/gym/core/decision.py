@@ -26,6 +26,8 @@ class Decision(Value):
     """Validation problems that there are."""
     answers: int = Field(ge=0)
     """Scored, of both sides together."""
+    failed: int = Field(default=0, ge=0)
+    """Rollouts that failed in the world; they speak for neither side."""
     difference: float | None
     """Mean over those problems of new minus old, in [-1, 1]; None when there is none."""
     p_value: float
@@ -38,6 +40,6 @@ class Decision(Value):
             return "unclear: no validation problem was scored on both sides"
         told = (
             f"{self.verdict}: {self.difference:+.3f} on {self.problems} of {self.planned} validation problems, "
-            f"p = {self.p_value:.4f}{_ENDED.get(self.ended, '')}"
+            f"p = {self.p_value:.4f}{f'; {self.failed} answers failed' if self.failed else ''}{_ENDED.get(self.ended, '')}"
         )
         return f"{told}; kept by gate_margin" if self.kept and self.verdict == "unclear" else told

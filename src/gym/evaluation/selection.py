@@ -14,7 +14,7 @@ from gym.evaluation.page import Section, Table
 if TYPE_CHECKING:
     from gym.evaluation.report import Report
 
-_HEADER = ("epoch/step", "decision", "problems", "answers", "difference", "p", "ended")
+_HEADER = ("epoch/step", "decision", "problems", "answers", "failed", "difference", "p", "ended")
 
 
 def selection(report: "Report") -> Section | None:
@@ -22,13 +22,16 @@ def selection(report: "Report") -> Section | None:
     rows = [_row(f"{step.epoch}/{step.step}", step.gate) for step in report.steps if step.gate]
     if not rows:
         return None
-    text = (
+    text = [
         "A step's library and the one before it answered the same validation problems, block by block, until the difference "
         "was clear or hopeless. p is one-sided and adjusted for the looks on the way.",
+        *([f"At the end the run went back: {report.went_back}."] if report.went_back else []),
         _optimistic(report.validated),
         _fresh(report.gain),
+    ]
+    return Section(
+        "How the library was chosen", tuple(text), Table("Decisions", _HEADER, rows, frozenset({0, 2, 3, 4, 5, 6}))
     )
-    return Section("How the library was chosen", text, Table("Decisions", _HEADER, rows, frozenset({0, 2, 3, 4, 5})))
 
 
 def _row(place: str, decided: Decision) -> tuple[str, ...]:
@@ -37,6 +40,7 @@ def _row(place: str, decided: Decision) -> tuple[str, ...]:
         f"{decided.verdict}, {'kept' if decided.kept else 'taken back'}",
         f"{decided.problems:,} of {decided.planned:,}",
         f"{decided.answers:,}",
+        f"{decided.failed:,}",
         UNKNOWN if decided.difference is None else f"{decided.difference:+.3f}",
         f"{decided.p_value:.4f}",
         decided.ended,

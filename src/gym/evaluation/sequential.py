@@ -5,7 +5,7 @@ answered in at most `LOOKS` blocks; after a share t of them, signs drawn at rand
 so far in a share ε·t² of all draws, so that over all looks a useless library is taken for better with a chance of at
 most ε (error spending: Lan & DeMets 1983, doi:10.1093/biomet/70.3.659; this power family: Kim & DeMets 1987,
 doi:10.1093/biomet/74.1.149). The mirrored test says "worse"; it spends sooner, ε·√t, for harm is given up early anyway.
-`bench.bench_gate` compares other ways: a betting e-process (Waudby-Smith & Ramdas, arXiv:2010.09686) needs no symmetry, but of
+`bench.bench_gate` measures other ways: a betting e-process (Waudby-Smith & Ramdas, arXiv:2010.09686) needs no symmetry, but of
 30 problems it finds a gain of 0.2 half as often.
 """
 
@@ -42,7 +42,6 @@ def look(
     error: float,
     last: bool = False,
     may_give_up: bool = True,
-    seed: int = 0,
 ) -> Look:
     """The verdict on one difference a problem, each in [-1, 1], in the order of `ends`, the counts at each look so far.
 
@@ -53,14 +52,15 @@ def look(
 
     shares = [end / planned for end in ends[:-1]] + [1.0 if last else ends[-1] / planned]
     gain = [spent(share, error) for share in shares]
-    better = crossing(differences, ends, gain, planned=planned, seed=seed)
+    better = crossing(differences, ends, gain, planned=planned)
     if better.crossed:
         return Look("better", better.p_value)
     harm = [spent(share, error, sooner=True) for share in shares]
-    worse = crossing([-difference for difference in differences], ends, harm, planned=planned, seed=seed)
+    worse = crossing([-difference for difference in differences], ends, harm, planned=planned)
     if worse.crossed:
         return Look("worse", worse.p_value)
-    hopeless = may_give_up and not last and chance(differences, planned, error) < FUTILE
+    on_the_way = may_give_up and not last and ends[-1] < planned
+    hopeless = on_the_way and chance(differences, planned, error) < FUTILE
     return Look("futile" if hopeless else "open", better.p_value)
 
 
@@ -76,15 +76,14 @@ def spent(share: float, error: float, *, sooner: bool = False) -> float:
 def chance(differences: Sequence[float], planned: int, error: float) -> float:
     """Predicted chance, in [0, 1], that the mean difference of all `planned` problems will be significantly above 0.
 
-    Normal approximation under a flat prior, with z the sum over the root of the sum of squares: Φ((z - z_ε·√t) / √(1 - t))
-    (predictive power: Spiegelhalter, Freedman & Blackburn 1986, doi:10.1016/0197-2456(86)90003-6).
+    There must be some yet to come. Normal approximation under a flat prior, Φ((z - z_ε·√t) / √(1 - t)), with z the sum over
+    the root of the sum of squares (predictive power: Spiegelhalter, Freedman & Blackburn 1986,
+    doi:10.1016/0197-2456(86)90003-6).
     """
     share = len(differences) / planned
     spread = sum(difference**2 for difference in differences) ** 0.5
     z = sum(differences) / spread if spread else 0.0
     needed = NormalDist().inv_cdf(1 - error)
-    if share >= 1:
-        return float(z >= needed)
     return NormalDist().cdf((z - needed * share**0.5) / (1 - share) ** 0.5)
 
 

@@ -128,7 +128,6 @@ class Gate:
             error=self.error,
             last=last,
             may_give_up=self.margin is None,
-            seed=self.seed,
         )
 
     def _decision(self, pairs: Sequence[Pair], found: Look, ended: Literal["all answered", "budget"]) -> Decision:
@@ -143,6 +142,7 @@ class Gate:
             problems=len(differences),
             planned=len(self.problems),
             answers=sum(len(tally.rewards) for tally in chain.from_iterable(pairs)),
+            failed=sum(tally.failed for tally in chain.from_iterable(pairs)),
             difference=difference,
             p_value=found.p_value,
         )

@@ -38,27 +38,27 @@ class Best(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A library to go back to, and why."""
+    """The library that a run returns, and, when it is not the last, why."""
 
     library: Library
-    reason: str
+    reason: str = ""
 
 
 async def best_validated(
-    gate: Gate, start: Library, events: Sequence[Event], steps: Sequence[StepStats]
-) -> Chosen | None:
-    """What the run should return in place of its last library; None when that is the best."""
+    gate: Gate, start: Library, last: Library, events: Sequence[Event], steps: Sequence[StepStats]
+) -> Chosen:
+    """What the run should return: its last library unless an older one that none has beaten scores higher."""
     if not any(step.gate and step.gate.kept and step.gate.verdict == "unclear" for step in steps):
-        return None
+        return Chosen(last)
     left = [Snapshot(one.step, replay(event for event in events if event.step <= one.step)) for one in steps]
     pool = unbeaten(start, left, [step.gate for step in steps])
     found = await best(gate, [snapshot.library for snapshot in pool])
-    chosen, last = pool[found.place], pool[-1]
-    if chosen is last:
-        return None
-    told = f"{found.means[found.place]:.3f} at {chosen}, {found.means[-1]:.3f} at {last}"
+    chosen = pool[found.place]
+    if chosen is pool[-1]:
+        return Chosen(last)
+    told = f"{found.means[found.place]:.3f} at {chosen}, {found.means[-1]:.3f} at {pool[-1]}"
     return Chosen(
-        with_later_uses(chosen.library, last.library),
+        with_later_uses(chosen.library, last),
         f"best of {len(pool)} libraries on {found.problems} validation problems: {told}",
     )
 

@@ -41,7 +41,7 @@ from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
-from gym.train.grpo.snapshots import best_validated, gain
+from gym.train.grpo.snapshots import Chosen, best_validated, gain
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
@@ -127,7 +127,7 @@ def before_spending(config: RunConfig, validation: int) -> tuple[str, ...]:
 class Learned(NamedTuple):
     """The best validated library (without a gate the last), and every step's statistics."""
 
-    library: Library
+    chosen: Chosen
     steps: tuple[StepStats, ...]
     earlier_s: float
     """Seconds that steps of earlier processes took."""
@@ -153,7 +153,7 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
-        library, steps, earlier_s, validated = await self.learn(start)
+        (library, why), steps, earlier_s, validated = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
@@ -172,6 +172,7 @@ class Workbench:
             after=after,
             gain=gained,
             validated=validated,
+            went_back=why,
             seconds=self.seconds(time.monotonic() - began + earlier_s),
         )
         write_report(self.folder, report)
@@ -224,24 +225,24 @@ class Workbench:
             events, stats = events + news, (*stats, of_step)
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
             self.log_step(of_step, len(plan))
-        library = await self.returned(gate, start, library, events, stats)
-        validated = await gain(gate, start, library) if gate else None
-        return Learned(library, stats, sum(item.seconds for item in done.stats), validated)
+        chosen = await self.returned(gate, start, library, events, stats)
+        validated = await gain(gate, start, chosen.library) if gate else None
+        return Learned(chosen, stats, sum(item.seconds for item in done.stats), validated)
 
     async def returned(
         self, gate: Gate | None, start: Library, last: Library, events: Journal, stats: Sequence[StepStats]
-    ) -> Library:
+    ) -> Chosen:
         """The best validated library; where that is not the last, the run goes back to it, which the journal tells."""
-        chosen = await best_validated(gate, start, events, stats) if gate else None
-        if chosen is None:
+        chosen = await best_validated(gate, start, last, events, stats) if gate else Chosen(last)
+        if not chosen.reason:
             self.folder.rewind(last, events)
-            return last
+            return chosen
         self.watch.say(f"going back: {chosen.reason}")
         step = len(stats)
         at = self.folder.went_back_at(step) or _now()
         news = record_restore(events, last, chosen.library, actor=ACTOR, at=at, step=step, reason=chosen.reason)
         self.folder.go_back(chosen.library, events + news)
-        return chosen.library
+        return chosen
 
     async def step(
         self, loop: Loop, gate: Gate | None, batch: Batch, before: Library, events: Journal
