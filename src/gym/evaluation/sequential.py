@@ -5,8 +5,8 @@ answered in at most `LOOKS` blocks; after a share t of them, signs drawn at rand
 so far in a share ε·t² of all draws, so that over all looks a useless library is taken for better with a chance of at
 most ε (error spending: Lan & DeMets 1983, doi:10.1093/biomet/70.3.659; this power family: Kim & DeMets 1987,
 doi:10.1093/biomet/74.1.149). The mirrored test says "worse"; it spends sooner, ε·√t, for harm is given up early anyway.
-`bench.bench_gate` measures other ways: a betting e-process (Waudby-Smith & Ramdas, arXiv:2010.09686) needs no symmetry, but of
-30 problems it finds a gain of 0.2 half as often.
+`bench.bench_gate` measures other ways: a betting e-process (Waudby-Smith & Ramdas, arXiv:2010.09686) needs no symmetry, but with
+30 problems it finds a gain of 0.2 in 41 % of the steps, this test in 72 %, and a test of all answers in 76 %.
 """
 
 from collections.abc import Sequence

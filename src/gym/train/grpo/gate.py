@@ -172,7 +172,7 @@ def cautions(config: RunConfig, problems: int) -> list[str]:
     if is_on(config, problems) and problems < ENOUGH and config.gate_margin is None:
         return [
             f"{problems} validation problems show only a large gain; most steps that help less will be taken back "
-            f"(with {ENOUGH}, a gain of 0.3 is found in about four steps of five)"
+            f"(with {ENOUGH}, a gain of 0.3 is found in about six steps of seven)"
         ]
     return []
 
