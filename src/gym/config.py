@@ -228,6 +228,12 @@ class RunConfig(BaseModel):
         default="auto",
         description="keep a step's library only when validation problems speak for it; auto: when there are any",
     )
+    gate_error: float = Field(
+        default=0.05,
+        gt=0.0,
+        lt=0.5,
+        description="chance, at most, that the gate takes a step which changes nothing for better",
+    )
     gate_margin: float | None = Field(
         default=None,
         ge=-1.0,

@@ -7,6 +7,8 @@ its counts and the mean that counts failures as 0 (SPEC 1.2); what is not known 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic import Field
+
 from gym.core.experience import Library
 from gym.core.rollout import Tally
 from gym.core.value import Value
@@ -50,6 +52,10 @@ class Report(Value):
     after: Score | None = None
     """The same problems with the library the run returns."""
     gain: Paired | None = None
+    validated: Paired | None = Field(default=None, exclude_if=lambda found: found is None)
+    """The same difference on the validation problems by which the library was chosen: optimistic; None without a gate."""
+    went_back: str = Field(default="", exclude_if=lambda why: not why)
+    """Why the run returns an older library than its last."""
     families: tuple[Family, ...] = ()
     library: Library = Library()
     start_size: int = 0

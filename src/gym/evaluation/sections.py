@@ -7,6 +7,7 @@ from gym.evaluation import bill, charts, drawn
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, interval, number
 from gym.evaluation.metrics import Paired, Score
 from gym.evaluation.page import Chart, Section, Table
+from gym.evaluation.selection import selection
 
 if TYPE_CHECKING:
     from gym.evaluation.report import Report
@@ -28,6 +29,7 @@ def sections(report: "Report") -> tuple[Section, ...]:
         Section("Mind", report.notes, aside=True) if report.notes else None,
         _result(report),
         _families(report),
+        selection(report),
         _library(report),
         _steps(report),
         drawn.section(report.steps),

@@ -32,6 +32,8 @@ def report_of(
     before: Evaluation | None,
     after: Evaluation | None,
     gain: Paired | None,
+    validated: Paired | None,
+    went_back: str,
     seconds: float,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
@@ -47,6 +49,8 @@ def report_of(
         before=before.score if before else None,
         after=after.score if after else None,
         gain=gain,
+        validated=validated,
+        went_back=went_back,
         families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),
         library=library,
         start_size=len(start),

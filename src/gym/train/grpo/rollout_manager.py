@@ -104,7 +104,7 @@ class RolloutManager:
         async def kept(problem: Problem) -> T:
             return keep(await self.group(problem, library, epoch=epoch))
 
-        start = bisect_left(problems, True, key=lambda problem: not self._answered(problem, library, epoch))
+        start = bisect_left(problems, True, key=lambda problem: self.unanswered(problem, library, epoch) > 0)
         order = [*problems[start:], *problems[:start]]
         found = await all_of((kept(problem) for problem in order), self.room)
         return [*found[len(problems) - start :], *found[: len(problems) - start]]
@@ -169,12 +169,13 @@ class RolloutManager:
         messages = solve_messages(problem.query, shown.text, self.instructions)
         return messages, self.sampling.model_copy(update={"seed": seed, "sample": index})
 
-    def _answered(self, problem: Problem, library: Library, epoch: int) -> bool:
-        """Whether the record has the first call of each of the problem's rollouts."""
+    def unanswered(self, problem: Problem, library: Library, epoch: int = 0) -> int:
+        """The problem's rollouts, of those it takes at least, whose first call is not in the record."""
+        if not isinstance(self.model, Recorded):
+            return self.sizes.least
         given = [self.shown(library, problem, index, epoch) for index in range(self.sizes.least)]
-        return isinstance(self.model, Recorded) and all(
-            self.model.knows(*self._asked(problem, shown, epoch, index)) for index, shown in enumerate(given)
-        )
+        asked = (self._asked(problem, shown, epoch, index) for index, shown in enumerate(given))
+        return sum(not self.model.knows(*one) for one in asked)
 
     async def _scored(
         self, problem: Problem, indices: range, given: Sequence[Shown], attempts: Sequence[Trajectory | Failure]

@@ -16,6 +16,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from gym.config import EXECUTION_KEYS, RunConfig
+from gym.core.decision import Decision
 from gym.core.draws import Draws
 from gym.core.experience import Library
 from gym.core.journal import Event, from_text, replay
@@ -70,6 +71,8 @@ class StepStats(Value):
     library_size: int
     library_tokens: int
     seconds: float
+    gate: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What validation problems said of it; None where they were not asked."""
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the rollouts called, by tool."""
     draws: Draws | None = Field(default=None, exclude_if=lambda draws: draws is None)
@@ -223,9 +226,22 @@ class RunDir:
         """The run's experiences.json."""
         write_atomic(self.path("experiences.json"), library.to_json())
 
-    def write_journal(self, events: Sequence[Event]) -> None:
-        """journal.jsonl, whole: what a run that continues keeps of it."""
+    def rewind(self, library: Library, events: Sequence[Event]) -> None:
+        """Library and journal as the steps that are done left them: what a run keeps of them.
+
+        The library comes first: killed in between, it is still one that the journal led to.
+        """
+        self.write_library(library)
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+
+    def go_back(self, library: Library, events: Sequence[Event]) -> None:
+        """The run's library replaced by an older one; the journal, which tells of it, comes first."""
+        write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+        self.write_library(library)
+
+    def went_back_at(self, step: int) -> str | None:
+        """When the journal's return to an older library after `step` steps was, ISO 8601; None: there is none."""
+        return next((event.at for event in self._events() if event.option == "restore" and event.step == step), None)
 
     def resume(self, places: Iterable[tuple[int, int]]) -> Resume:
         """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after earlier ones.

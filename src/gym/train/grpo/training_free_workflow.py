@@ -19,9 +19,10 @@ from typing import NamedTuple
 from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.admission import Admission, estimate_tokens
+from gym.core.decision import Decision
 from gym.core.draws import Draws
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
-from gym.core.journal import Journal, record, record_credit, record_import
+from gym.core.journal import Journal, record, record_credit, record_import, record_restore
 from gym.core.problem import Problem, Reward, tool_use
 from gym.core.rollout import Group
 from gym.core.value import digest
@@ -36,7 +37,7 @@ from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
 from gym.train.grpo import curriculum
 from gym.train.grpo.experience_manager import read_library
-from gym.train.grpo.gate import decide, reverted
+from gym.train.grpo.gate import Gate, Gated, cautions, is_on, ordered, require_problems
 from gym.train.grpo.group_size import GroupSize
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
 from gym.train.grpo.manifest import Weights, manifest
@@ -47,13 +48,12 @@ from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
+from gym.train.grpo.snapshots import Chosen, best_validated, gain
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
 
 ACTOR = "train"
-FEWEST_TO_DECIDE = 6
-"""Validation problems below which even a rise in all of them is no significant difference (sign-flip test, p <= 0.05)."""
 EMBEDDED_CONTEXT = 4096
 """Tokens of context that the embedded server gives each slot."""
 
@@ -91,10 +91,7 @@ async def atrain(
     watch, brake = watch or Silent(), brake or Brake()
     require_training_free(config)
     task = load_task(config, reward or train_reward(config), reward or held_out_reward(config))
-    if config.gate == "paired" and len(task.val) < FEWEST_TO_DECIDE:
-        raise ConfigError(
-            f"gate: paired needs {FEWEST_TO_DECIDE} validation problems or more to decide anything, not {len(task.val)}"
-        )
+    require_problems(config, len(task.val))
     with RunDir(run_folder(config)) as folder, rare_collections():
         folder.accept_config(config, {**task.inputs(), **library_input(config)})
         folder.refuse_to_overwrite_edits(ACTOR)
@@ -143,22 +140,21 @@ def library_input(config: RunConfig) -> dict[str, str]:
 
 def before_spending(config: RunConfig, validation: int) -> tuple[str, ...]:
     """What the user should hear before the first call."""
-    notes = []
-    if 0 < validation < FEWEST_TO_DECIDE and config.gate == "auto":
-        notes.append(
-            f"{validation} validation problems cannot show a difference ({FEWEST_TO_DECIDE} that all rise can): the gate is off"
-        )
+    notes = cautions(config, validation)
     if config.grpo_group_size == 1:
         notes.append("a group size of 1 has no attempts to compare, so nothing can be learned: use --group-size 5")
     return tuple(notes)
 
 
 class Learned(NamedTuple):
-    """The last accepted library, every step's statistics, and the seconds that steps of earlier processes took."""
+    """The best validated library (without a gate the last), and every step's statistics."""
 
-    library: Library
+    chosen: Chosen
     steps: tuple[StepStats, ...]
     earlier_s: float
+    """Seconds that steps of earlier processes took."""
+    validated: Paired | None
+    """Over the starting library, on the validation problems by which it was chosen."""
 
 
 @dataclass(frozen=True)
@@ -179,12 +175,12 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
-        library, steps, earlier_s = await self.learn(start)
+        (library, why), steps, earlier_s, validated = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
         self.write_manifest(checked)
-        gain = paired(before.tallies, after.tallies, seed=self.config.seed) if before and after else None
+        gained = paired(before.tallies, after.tallies, seed=self.config.seed) if before and after else None
         report = report_of(
             self.config,
             self.task,
@@ -196,12 +192,14 @@ class Workbench:
             steps=steps,
             before=before,
             after=after,
-            gain=gain,
+            gain=gained,
+            validated=validated,
+            went_back=why,
             seconds=self.seconds(time.monotonic() - began + earlier_s),
         )
         write_report(self.folder, report)
         checked.require_unchanged()
-        return Run(self.folder.root, library, steps, before, after, gain, report)
+        return Run(self.folder.root, library, steps, before, after, gained, report)
 
     def seconds(self, measured_s: float) -> float:
         """The run's seconds; a finished run that was only looked at again keeps those it took."""
@@ -234,15 +232,32 @@ class Workbench:
         stats = done.stats
         if done.steps:
             self.watch.say(f"continuing after step {done.steps} of {self.steps}: {len(library)} experiences")
-        loop = self.loop()
-        self.folder.write_journal(events)
+        loop, gate = self.loop(), self.gate()
         for batch in islice(self.plan(), done.steps, None):
-            library, news, of_step = await self.step(loop, batch, library, events)
+            if len(stats) == done.steps:  # the first of these steps: what lies beyond it is of a run that was stopped
+                self.folder.rewind(library, events)
+            library, news, of_step = await self.step(loop, gate, batch, library, events)
             events, stats = events + news, (*stats, of_step)
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
             self.log_step(of_step, self.steps)
-        self.folder.write_library(library)
-        return Learned(library, stats, sum(item.seconds for item in done.stats))
+        chosen = await self.returned(gate, start, library, events, stats)
+        validated = await gain(gate, start, chosen.library) if gate else None
+        return Learned(chosen, stats, sum(item.seconds for item in done.stats), validated)
+
+    async def returned(
+        self, gate: Gate | None, start: Library, last: Library, events: Journal, stats: Sequence[StepStats]
+    ) -> Chosen:
+        """The best validated library; where that is not the last, the run goes back to it, which the journal tells."""
+        chosen = await best_validated(gate, start, last, events, stats) if gate else Chosen(last)
+        if not chosen.reason:
+            self.folder.rewind(last, events)
+            return chosen
+        self.watch.say(f"going back: {chosen.reason}")
+        step = len(stats)
+        at = self.folder.went_back_at(step) or _now()
+        news = record_restore(events, last, chosen.library, actor=ACTOR, at=at, step=step, reason=chosen.reason)
+        self.folder.go_back(chosen.library, events + news)
+        return chosen
 
     def plan(self) -> Iterator[Batch]:
         """The run's steps; those of an epoch are known when the epochs before it are done."""
@@ -268,11 +283,11 @@ class Workbench:
         return order
 
     async def step(
-        self, loop: Loop, batch: Batch, before: Library, events: Journal
+        self, loop: Loop, gate: Gate | None, batch: Batch, before: Library, events: Journal
     ) -> tuple[Library, Journal, StepStats]:
         """One step with everything of it written but its end; the trajectories live no longer than this."""
         took = await self.one_step(loop, batch, before)
-        applied = await self.gated(took, before)
+        applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
         library = applied.library.credit(echoes(applied))
         at, step = _now(), batch.step
         news = record_credit(events, before, took.credited, actor=ACTOR, at=at, step=step)
@@ -281,7 +296,7 @@ class Workbench:
         update = took.update(applied)
         self.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
         draws = draws_of(batch, took.groups, self.sizes) if self.spends_unevenly else None
-        return library, news, step_stats(batch, took, applied, draws)
+        return library, news, step_stats(batch, took, applied, decision, draws)
 
     @property
     def sizes(self) -> GroupSize:
@@ -311,6 +326,21 @@ class Workbench:
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
             seed=self.config.seed,
+        )
+
+    def gate(self) -> Gate | None:
+        """What decides on each step's library, when there are validation problems enough (SPEC 2.11)."""
+        config, problems = self.config, self.task.val
+        if not is_on(config, len(problems)):
+            return None
+        return Gate(
+            problems=ordered(problems, config.seed),
+            rollouts=self.rollouts("evaluate", config.eval_k, config.eval_temperature),
+            meter=self.session.meter,
+            watch=self.watch,
+            error=config.gate_error,
+            margin=config.gate_margin,
+            seed=config.seed,
         )
 
     def screen(self) -> Screen | None:
@@ -392,20 +422,6 @@ class Workbench:
             )
         return took
 
-    async def gated(self, took: Step, before: Library) -> Applied:
-        """The step's outcome, taken back when validation problems do not speak for it (SPEC 2.11)."""
-        config = self.config
-        wanted = config.gate != "none" and len(self.task.val) >= FEWEST_TO_DECIDE
-        if not wanted or took.applied.library.texts == took.credited.texts:
-            return took.applied
-        older = await self.measure("validation", self.task.val, before)
-        newer = await self.measure("validation", self.task.val, took.applied.library)
-        assert older is not None
-        assert newer is not None
-        decision = decide(paired(older.tallies, newer.tallies, seed=config.seed), config.gate_margin)
-        self.watch.say(f"gate: {'kept' if decision.accepted else 'taken back'} ({decision.reason})")
-        return took.applied if decision.accepted else reverted(took.applied, took.credited, decision.reason)
-
     async def measure(self, name: str, problems: Sequence[Problem], library: Library) -> Evaluation | None:
         """Answers to `problems` under `library`, scored; None without problems. The same measurement is never paid twice."""
         if not problems:
@@ -442,7 +458,9 @@ def draws_of(batch: Batch, groups: Sequence[Group], sizes: GroupSize) -> Draws:
     )
 
 
-def step_stats(batch: Batch, took: Step, applied: Applied, draws: Draws | None = None) -> StepStats:
+def step_stats(
+    batch: Batch, took: Step, applied: Applied, decision: Decision | None, draws: Draws | None = None
+) -> StepStats:
     """The numbers of a step."""
     rollouts = [rollout for group in took.groups for rollout in group.rollouts]
     rewards = [rollout.reward for rollout in rollouts if rollout.reward is not None]
@@ -466,6 +484,7 @@ def step_stats(batch: Batch, took: Step, applied: Applied, draws: Draws | None =
         library_size=len(applied.library),
         library_tokens=estimate_tokens(applied.library.render()),
         seconds=took.seconds,
+        gate=decision,
         tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
         draws=draws,
     )
