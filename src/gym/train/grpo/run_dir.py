@@ -21,6 +21,7 @@ from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem, ToolUse
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
+from gym.core.trials import Trials
 from gym.core.value import Value
 from gym.errors import ConfigError, LibraryError, StorageError
 from gym.files import append_durably, write_atomic
@@ -35,6 +36,8 @@ STEP_FILES = (
     "batch_update.json",
     "experiences.json",
 )
+TRIALS = "credit.json"
+"""Beside them where experiences are shown at random."""
 
 
 def safe_name(name: str) -> str:
@@ -121,7 +124,8 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
             saved = self._saved_config(file)
-            before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            then = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            before = RunConfig().identity() | then  # a key that a run is older than had its default
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
                 told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
@@ -201,6 +205,15 @@ class RunDir:
         )
         _write_json(self.step_path(epoch, step, "batch_update.json"), update.model_dump(mode="json"))
 
+    def write_trials(self, epoch: int, step: int, trials: Trials) -> None:
+        """A step's credit.json, where experiences were shown at random."""
+        write_atomic(self.step_path(epoch, step, TRIALS), trials.model_dump_json() + "\n")
+
+    def read_trials(self, places: Sequence[tuple[int, int]]) -> list[Trials]:
+        """Those of the steps at `places` (epoch, step) that have any."""
+        paths = [self.step_path(epoch, step, TRIALS) for epoch, step in places]
+        return [Trials.model_validate_json(path.read_bytes()) for path in paths if path.exists()]
+
     def finish_step(
         self, epoch: int, step: int, library: Library, news: Sequence[Event], stats: Sequence[StepStats]
     ) -> None:
@@ -218,10 +231,10 @@ class RunDir:
         """journal.jsonl, whole: what a run that continues keeps of it."""
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
 
-    def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
+    def resume(self, places: Sequence[tuple[int, int]], *, files: Sequence[str] = STEP_FILES) -> Resume:
         """How many of the steps at `places` (epoch, step) are done and what they left.
 
-        A step counts when all its files are there, its statistics are known and the journal up to it replays to its
+        A step counts when all its `files` are there, its statistics are known and the journal up to it replays to its
         library; else it and all later ones are run again, from the recorded calls.
         """
         events, stats = self._events(), self._stats()
@@ -230,14 +243,14 @@ class RunDir:
         for epoch, step in places[: len(stats)]:
             mine = tuple(takewhile(lambda event: event.step <= step, events[seen:]))  # noqa: B023 - used at once
             library, seen = replay(mine, start=library), seen + len(mine)
-            if not self._left(epoch, step, library):
+            if not self._left(epoch, step, library, files):
                 break
             done = Resume(done.steps + 1, library, events[:seen], stats[: done.steps + 1])
         return done
 
-    def _left(self, epoch: int, step: int, library: Library) -> bool:
+    def _left(self, epoch: int, step: int, library: Library, files: Sequence[str]) -> bool:
         """Whether a step's files are all there and its library is this one."""
-        if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+        if not all(self.step_path(epoch, step, name).exists() for name in files):
             return False
         return self.step_path(epoch, step, "experiences.json").read_bytes() == library.to_json().encode()
 

@@ -19,6 +19,7 @@ from gym.core.admission import Admission, estimate_tokens
 from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
 from gym.core.journal import Journal, record, record_credit, record_import
 from gym.core.problem import Problem, Reward, tool_use
+from gym.core.trials import Trials
 from gym.core.value import digest
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -29,15 +30,16 @@ from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
+from gym.train.grpo.credit import Credit, removals_alone
 from gym.train.grpo.experience_manager import read_library
-from gym.train.grpo.gate import decide, reverted
+from gym.train.grpo.gate import Decision, decide, reverted
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, shuffled
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.rollout_manager import RolloutManager
-from gym.train.grpo.run_dir import RunDir, StepStats
+from gym.train.grpo.run_dir import STEP_FILES, TRIALS, RunDir, StepStats
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
 from gym.train.grpo.stages.settings import ReflectionSettings
@@ -47,6 +49,8 @@ from gym.train.grpo.watch import Silent, Watch
 ACTOR = "train"
 FEWEST_TO_DECIDE = 6
 """Validation problems below which even a rise in all of them is no significant difference (sign-flip test, p <= 0.05)."""
+UNLESS_WORSE = -1.0
+"""Margin for removals alone: the rollouts spoke for them already, so validation problems need only not speak against them."""
 EMBEDDED_CONTEXT = 4096
 """Tokens of context that the embedded server gives each slot."""
 
@@ -213,7 +217,8 @@ class Workbench:
         )
         for epoch in range(self.config.epochs):
             self.folder.write_epoch(epoch, shuffled(self.task.train, self.config.seed, epoch))
-        done = self.folder.resume([(batch.epoch, batch.step) for batch in plan])
+        files = STEP_FILES if self.config.inclusion == 1.0 else (*STEP_FILES, TRIALS)
+        done = self.folder.resume([(batch.epoch, batch.step) for batch in plan], files=files)
         library = start if done.library is None else done.library
         events = done.events or record_import((), start, actor=ACTOR, at=_now())
         stats = done.stats
@@ -221,8 +226,9 @@ class Workbench:
             self.watch.say(f"continuing after step {done.steps} of {len(plan)}: {len(library)} experiences")
         loop = self.loop()
         self.folder.write_journal(events)
+        trials = self.folder.read_trials([(batch.epoch, batch.step) for batch in plan[: done.steps]])
         for batch in plan[done.steps :]:
-            library, news, of_step = await self.step(loop, batch, library, events)
+            library, news, of_step = await self.step(loop, batch, library, events, trials)
             events, stats = events + news, (*stats, of_step)
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
             self.log_step(of_step, len(plan))
@@ -230,10 +236,13 @@ class Workbench:
         return Learned(library, stats, sum(item.seconds for item in done.stats))
 
     async def step(
-        self, loop: Loop, batch: Batch, before: Library, events: Journal
+        self, loop: Loop, batch: Batch, before: Library, events: Journal, trials: list[Trials]
     ) -> tuple[Library, Journal, StepStats]:
-        """One step with everything of it written but its end; the trajectories live no longer than this."""
-        took = await self.one_step(loop, batch, before)
+        """One step with everything of it written but its end; the trajectories live no longer than this.
+
+        Its trials join those of the steps before.
+        """
+        took = await self.one_step(loop, batch, before, trials)
         applied = await self.gated(took, before)
         library = applied.library.credit(echoes(applied))
         at, step = _now(), batch.step
@@ -242,6 +251,9 @@ class Workbench:
         news += record_credit(events + news, applied.library, library, actor=ACTOR, at=at, step=step)
         update = took.update(applied)
         self.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
+        if took.trials is not None:
+            self.folder.write_trials(batch.epoch, step, took.trials)
+            trials.append(took.trials)
         return library, news, step_stats(batch, took, applied)
 
     def loop(self) -> Loop:
@@ -252,6 +264,7 @@ class Workbench:
             settings=self.reflection(),
             admission=self.admission,
             screen=self.screen(),
+            credit=Credit(self.config.credit_margin) if self.config.inclusion < 1.0 else None,
             watch=self.watch,
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
@@ -320,11 +333,11 @@ class Workbench:
             injected=frozenset(shown.texts),
         )
 
-    async def one_step(self, loop: Loop, batch: Batch, library: Library) -> Step:
+    async def one_step(self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials]) -> Step:
         """A step, shown while it runs; raises `RunFailed` when not one rollout of it could be scored."""
         total = len(batch.problems) * self.config.grpo_group_size
         self.watch.phase(f"step {batch.step}", total, self.session.meter)
-        took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step)
+        took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step, past=past)
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
         if len(failures) == total:
             first, count = Counter(failures).most_common(1)[0]
@@ -341,13 +354,23 @@ class Workbench:
         wanted = config.gate != "none" and len(self.task.val) >= FEWEST_TO_DECIDE
         if not wanted or took.applied.library.texts == took.credited.texts:
             return took.applied
+        decision = await self.validated(before, took.applied.library, config.gate_margin)
+        self.watch.say(f"gate: {'kept' if decision.accepted else 'taken back'} ({decision.reason})")
+        if decision.accepted:
+            return took.applied
+        fewer = removals_alone(took.applied, took.credited, f"gate: {decision.reason}")
+        if fewer is not None and (await self.validated(before, fewer.library, UNLESS_WORSE)).accepted:
+            self.watch.say("gate: the measured removals alone are kept")
+            return fewer
+        return reverted(took.applied, took.credited, decision.reason)
+
+    async def validated(self, before: Library, after: Library, margin: float | None) -> Decision:
+        """What validation problems say of a change."""
         older = await self.measure("validation", self.task.val, before)
-        newer = await self.measure("validation", self.task.val, took.applied.library)
+        newer = await self.measure("validation", self.task.val, after)
         assert older is not None
         assert newer is not None
-        decision = decide(paired(older.tallies, newer.tallies, seed=config.seed), config.gate_margin)
-        self.watch.say(f"gate: {'kept' if decision.accepted else 'taken back'} ({decision.reason})")
-        return took.applied if decision.accepted else reverted(took.applied, took.credited, decision.reason)
+        return decide(paired(older.tallies, newer.tallies, seed=self.config.seed), margin)
 
     async def measure(self, name: str, problems: Sequence[Problem], library: Library) -> Evaluation | None:
         """Answers to `problems` under `library`, scored; None without problems. The same measurement is never paid twice."""
