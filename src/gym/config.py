@@ -216,7 +216,8 @@ class RunConfig(BaseModel):
         default=0.05,
         ge=0.0,
         le=1.0,
-        description="with inclusion: an experience that surely adds less than this to the mean reward is useless",
+        description="with inclusion: an experience that surely adds less than this to the mean reward is useless; 0: "
+        "only harmful ones are proposed",
     )
     gate: Literal["auto", "paired", "none"] = Field(
         default="auto",

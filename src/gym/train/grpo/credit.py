@@ -60,7 +60,9 @@ def is_harmful(effect: Effect, tried: int) -> bool:
 
 
 def is_useless(effect: Effect, margin: float) -> bool:
-    """Whether the effect surely stays below `margin` and was not proven to lie above 0."""
+    """Whether the effect surely stays below `margin` (0: never asked) and was not proven to lie above 0."""
+    if margin == 0.0:
+        return False
     shrunk = student(0.95, effect.problems - 1) / student(0.975, effect.problems - 1)
     return effect.low <= 0 and effect.mean + shrunk * (effect.high - effect.low) / 2 < margin
 
