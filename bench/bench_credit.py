@@ -22,7 +22,7 @@ from gym.core.journal import Event
 from gym.train.grpo.experience_manager import read_journal
 from gym.train.grpo.training_free_workflow import train
 
-SEEDS, PROBLEMS, EPOCHS = 10, 48, 8
+SEEDS, PROBLEMS, EPOCHS = 10, 96, 6
 HARMFUL, USELESS = 0.9, 0.7
 """Shares of the seeds in which it must be found."""
 SPARED = 0.05
@@ -44,7 +44,7 @@ def found(model: str, planted: Planted, folder: Path, seed: int, epochs: int) ->
         None,
         {
             "model": model, "reflector_model": SILENT, "data": str(data), "experiences": str(library), "reward": "exact",
-            "inclusion": 0.7, "epochs": epochs, "batch_size": 24, "seed": seed, "rollout_max_tokens": 48,
+            "inclusion": 0.7, "epochs": epochs, "batch_size": 48, "seed": seed, "rollout_max_tokens": 48,
             "output_dir": str(folder), "experiment_name": f"seed-{seed}",
         },
         environ={},
