@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.library_ablate import command as ablate
 from gym.cli.library_export import FORMATS, export
 from gym.core import journal
 from gym.core.experience import Experience, Library, Rejected
@@ -35,6 +36,9 @@ def command() -> None:
 
     PATH is a library file or a run folder; by default ./experiences.json.
     """
+
+
+command.add_command(ablate)
 
 
 @command.command("list")

@@ -18,8 +18,9 @@ from typing import NamedTuple
 
 from gym.core.experience import Applied, Delete, Effect, Evidence, Library, Rejected
 from gym.core.operation import Accepted
+from gym.core.student import student
 from gym.core.trials import Trials
-from gym.train.grpo.effects import effects, student
+from gym.train.grpo.effects import effects
 
 ALPHA = 0.05
 AFTER = 500

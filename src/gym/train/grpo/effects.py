@@ -14,13 +14,13 @@ chance also decides who is shown the others, and it narrows the interval where o
 """
 
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gym.core.experience import Effect, Library
+from gym.core.student import student
 from gym.core.trials import Trial, Trials
 
 FEWEST = 10
@@ -112,16 +112,3 @@ def _slopes(shown: Floats, reward: Floats, fold: NDArray[np.int64]) -> Floats:
         rows, values = shown[fold != number], reward[fold != number]
         fitted[number] = np.linalg.solve(rows.T @ rows + penalty, rows.T @ values)
     return np.asarray(fitted[fold], dtype=np.float64)
-
-
-def student(probability: float, freedom: int) -> float:
-    """Quantile of Student's t, by its expansion around the normal one (Abramowitz & Stegun 26.7.5): 0.1 % off at 9 degrees.
-
-    >>> round(student(0.975, 9), 2), round(student(0.95, 30), 3)
-    (2.26, 1.697)
-    """
-    z = NormalDist().inv_cdf(probability)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3
