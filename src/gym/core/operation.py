@@ -23,8 +23,13 @@ class Effect(Value):
     problems: int
     """Of those groups."""
 
+    @property
+    def figures(self) -> str:
+        """The mean with its interval."""
+        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
     def __str__(self) -> str:
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {self.rollouts} rollouts of {self.problems} problems"
+        return f"{self.figures}, {self.rollouts} rollouts of {self.problems} problems"
 
 
 class Experience(Value):

@@ -7,7 +7,9 @@ its counts and the mean that counts failures as 0 (SPEC 1.2); what is not known 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gym.core.experience import Library
+from pydantic import Field
+
+from gym.core.experience import Experience, Library
 from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.evaluation import page
@@ -52,6 +54,8 @@ class Report(Value):
     gain: Paired | None = None
     families: tuple[Family, ...] = ()
     library: Library = Library()
+    removed: tuple[Experience, ...] = Field(default=(), exclude_if=lambda removed: not removed)
+    """Entries that left for their measured effect, as they were."""
     start_size: int = 0
     """Entries before the first step."""
     steps: tuple[StepStats, ...] = ()

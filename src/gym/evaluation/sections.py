@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gym.core.problem import tool_use
-from gym.evaluation import bill, charts
+from gym.evaluation import bill, charts, credited
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, interval, number
 from gym.evaluation.metrics import Paired, Score
 from gym.evaluation.page import Chart, Section, Table
@@ -29,6 +29,7 @@ def sections(report: "Report") -> tuple[Section, ...]:
         _result(report),
         _families(report),
         _library(report),
+        credited.experiences(report),
         _steps(report),
         _tools(report),
         bill.cost(report.spent),

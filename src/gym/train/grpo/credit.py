@@ -10,14 +10,14 @@ of each entry, uncorrected: an entry that adds no more than the margin will leav
 since of two that say the same neither is missed alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
-from gym.core.experience import Applied, Delete, Effect, Evidence, Library, Rejected
-from gym.core.operation import Accepted
+from gym.core.experience import Applied, Delete, Effect, Evidence, Experience, Library, Rejected
+from gym.core.journal import Event
 from gym.core.student import student
 from gym.core.trials import Trials
 from gym.train.grpo.effects import effects
@@ -78,9 +78,15 @@ def boundary(rollouts: int, alpha: float) -> float:
     return sqrt(2 * (x + 1) / x * log(sqrt(x + 1) / alpha))
 
 
+def removed(events: Iterable[Event]) -> tuple[Experience, ...]:
+    """The entries that left for their figures, as they were, in the order they left."""
+    gone = (event for event in events if event.accepted and _is_measured(event.operation))
+    return tuple(entry for event in gone for entry in event.before.values() if entry is not None)
+
+
 def removals_alone(applied: Applied, before: Library, reason: str) -> Applied | None:
     """The step with its measured removals alone, all else rejected for `reason`; None when it removed nothing so."""
-    gone = [item for item in applied.accepted if _measured(item)]
+    gone = [item for item in applied.accepted if _is_measured(item.operation)]
     if not gone:
         return None
     left = {item.operation.id for item in gone if isinstance(item.operation, Delete)}
@@ -93,5 +99,5 @@ def removals_alone(applied: Applied, before: Library, reason: str) -> Applied | 
     )
 
 
-def _measured(item: Accepted) -> bool:
-    return isinstance(item.operation, Delete) and item.operation.evidence.effect is not None
+def _is_measured(operation: object) -> bool:
+    return isinstance(operation, Delete) and operation.evidence.effect is not None

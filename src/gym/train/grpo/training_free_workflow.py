@@ -30,7 +30,7 @@ from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
-from gym.train.grpo.credit import Credit, removals_alone
+from gym.train.grpo.credit import Credit, removals_alone, removed
 from gym.train.grpo.experience_manager import read_library
 from gym.train.grpo.gate import Decision, decide, reverted
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, shuffled
@@ -141,6 +141,8 @@ class Learned(NamedTuple):
     library: Library
     steps: tuple[StepStats, ...]
     earlier_s: float
+    removed: tuple[Experience, ...] = ()
+    """What left for its measured effect."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,7 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
-        library, steps, earlier_s = await self.learn(start)
+        library, steps, earlier_s, gone = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
@@ -175,6 +177,7 @@ class Workbench:
             weights=checked,
             start=start,
             library=library,
+            removed=gone,
             steps=steps,
             before=before,
             after=after,
@@ -233,7 +236,7 @@ class Workbench:
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
             self.log_step(of_step, len(plan))
         self.folder.write_library(library)
-        return Learned(library, stats, sum(item.seconds for item in done.stats))
+        return Learned(library, stats, sum(item.seconds for item in done.stats), removed(events))
 
     async def step(
         self, loop: Loop, batch: Batch, before: Library, events: Journal, trials: list[Trials]
