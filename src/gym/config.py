@@ -224,6 +224,20 @@ class RunConfig(BaseModel):
         ge=0,
         description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve; 0: off",
     )
+    inclusion: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="chance of each experience to stand in a training prompt: below 1 measures what each does, and "
+        "proposes harmful and useless ones for removal (0.7 is a good value)",
+    )
+    credit_margin: float = Field(
+        default=0.05,
+        ge=0.0,
+        le=1.0,
+        description="with inclusion: an experience that surely adds less than this to the mean reward is useless; 0: "
+        "only harmful ones are proposed",
+    )
     gate: Literal["auto", "paired", "none"] = Field(
         default="auto",
         description="keep a step's library only when validation problems speak for it; auto: when there are any",

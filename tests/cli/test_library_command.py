@@ -12,6 +12,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gym.cli.library import command
+from gym.core.experience import Effect, Library
 from gym.errors import LibraryError
 
 ONE, TWO = "When a sum is long, split it.", "If unsure, check the units."
@@ -50,6 +51,17 @@ def test_add_list_and_show(file: str) -> None:
     assert (shown["text"], shown["history"][0]["actor"]) == (ONE, "person")
     assert f"[G0]. {ONE}" in gym("show", "G0", file).stdout
     assert "split it" in gym("list", file).stdout
+
+
+def test_a_measured_effect_is_listed_with_its_interval(file: str) -> None:
+    effect = Effect(mean=-0.2, low=-0.3, high=-0.1, rollouts=240, problems=24)
+    gym("add", ONE, file)
+    assert "effect" not in gym("list", file).stdout
+    library = Library.from_json(Path(file).read_text()).measured({"G0": effect})
+    Path(file).write_text(library.to_json())
+    assert "effect" in gym("list", file).stdout
+    assert "effect: -0.200 [-0.300, -0.100], 240 rollouts of 24 problems" in gym("show", "G0", file).stdout
+    assert told("show", "G0", file)["effect"]["high"] == -0.1
 
 
 def test_a_run_folder_stands_for_its_library(file: str) -> None:

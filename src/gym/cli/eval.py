@@ -55,7 +55,7 @@ def command(
     """
     given = {"eval_k": k, "eval_temperature": temperature}
     config = load_config(config_file, overrides | {key: value for key, value in given.items() if value is not None})
-    library = _library(config)
+    library = gated_library(config)
     with Display(quiet=quiet) as display:
         measured = run_on_new_loop(_measure(_named(config), library, compare, display))
     if as_json:
@@ -88,7 +88,8 @@ def as_object(measured: "Measured") -> dict[str, Any]:
     }
 
 
-def _library(config: RunConfig) -> Library | None:
+def gated_library(config: RunConfig) -> Library | None:
+    """The library of `experience_lib_path` without what the gate refuses, which is told; None without a path."""
     if not config.experience_lib_path:
         return None
     from gym.core.admission import Admission

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.library_ablate import command as ablate
 from gym.cli.library_export import FORMATS, export
 from gym.core import journal
 from gym.core.experience import Experience, Library, Rejected
@@ -37,6 +38,9 @@ def command() -> None:
     """
 
 
+command.add_command(ablate)
+
+
 @command.command("list")
 @path_argument
 @json_option
@@ -46,8 +50,14 @@ def list_(path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"path": str(_file(path)), "next_id": library.next_id, "experiences": [_dump(e) for e in library]})
         return
-    rows = [(e.id, e.text, f"{e.confidence:.2f}", e.uses, e.helpful, e.harmful) for e in library]
-    _print_table(("id", "experience", "confidence", "uses", "helpful", "harmful"), rows)
+    columns: tuple[str, ...] = ("id", "experience", "confidence", "uses", "helpful", "harmful")
+    rows: list[tuple[object, ...]] = [
+        (e.id, e.text, f"{e.confidence:.2f}", e.uses, e.helpful, e.harmful) for e in library
+    ]
+    if any(entry.effect for entry in library):
+        rows = [(*row, e.effect.figures if e.effect else "") for row, e in zip(rows, library, strict=True)]
+        columns = (*columns, "effect [95 %]")
+    _print_table(columns, rows)
     console.print(f"{len(library)} experiences in {_file(path)}", markup=False)
 
 
@@ -64,7 +74,7 @@ def show(id: str, path: Path, as_json: bool) -> None:
         print_json(_dump(entry) | {"history": [_event(event) for event in history]})
         return
     _out().print(entry.line, markup=False)
-    for name, value in _dump(entry).items():
+    for name, value in (_dump(entry) | ({"effect": str(entry.effect)} if entry.effect else {})).items():
         if name not in ("id", "text"):
             _out().print(f"{name}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
     _print_events(history)

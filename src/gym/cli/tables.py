@@ -31,6 +31,13 @@ def points(gain: Paired) -> str:
     return f"{100 * gain.difference:+.1f} points{reach}, p = {gain.p_value:.4f}: {gain.verdict}"
 
 
+def effect(value: float | None, interval: Interval | None = None) -> str:
+    """`+12.5 [+3.1, +21.9]` in points; a dash where nothing was measured."""
+    if value is None:
+        return "–"
+    return f"{100 * value:+.1f}" + (f" [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]" if interval else "")
+
+
 def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
     """One line per measurement."""
     table = Table(box=None, pad_edge=False)

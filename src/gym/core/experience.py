@@ -18,6 +18,7 @@ from gym.core.operation import (
     Admit,
     Admitted,
     Delete,
+    Effect,
     Evidence,
     Experience,
     Keep,
@@ -32,8 +33,8 @@ from gym.core.text import count_words, normalise_text
 from gym.core.value import Value, digest
 
 __all__ = [
-    "MAX_WORDS", "Accepted", "Add", "Admit", "Admitted", "Applied", "Delete", "Evidence", "Experience", "Keep",
-    "Library", "Limits", "Merge", "Minted", "Modify", "Operation", "Refused", "Rejected", "Use", "count_words",
+    "MAX_WORDS", "Accepted", "Add", "Admit", "Admitted", "Applied", "Delete", "Effect", "Evidence", "Experience",
+    "Keep", "Library", "Limits", "Merge", "Minted", "Modify", "Operation", "Refused", "Rejected", "Use", "count_words",
     "initial_confidence", "normalise_text", "parse_ids", "parse_operation", "updated_confidence",
 ]  # fmt: skip
 
@@ -168,6 +169,13 @@ class Library(Value):
     def credit(self, uses: Mapping[str, Use]) -> "Library":
         """The library with measured uses counted and confidences moved; unknown ids are passed over."""
         entries = tuple(_credited(entry, uses[entry.id]) if entry.id in uses else entry for entry in self.entries)
+        return Library(entries=entries, next_id=self.next_id)
+
+    def measured(self, effects: Mapping[str, Effect]) -> "Library":
+        """The library with the effects that were measured; an entry without a new one keeps what it has."""
+        entries = tuple(
+            entry.model_copy(update={"effect": effects[entry.id]}) if entry.id in effects else entry for entry in self
+        )
         return Library(entries=entries, next_id=self.next_id)
 
 

@@ -5,20 +5,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.value import digest
-from gym.errors import ConfigError, RunFailed
-from gym.evaluation.evaluate import Evaluation, evaluate
+from gym.errors import ConfigError
+from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.metrics import Paired, paired
+from gym.evaluation.opened import Bench, open_bench
 from gym.llm.brake import Brake
 from gym.train.grpo.manifest import Weights, manifest
-from gym.train.grpo.rewards.base import self_test
-from gym.train.grpo.rewards.grading import Counted, Counts
-from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.session import open_rollouts, open_session
-from gym.train.grpo.task import held_out_reward, load_domain, problems_digest, read_problems, run_folder
+from gym.train.grpo.task import problems_digest
 from gym.train.grpo.watch import Watch
 
 
@@ -39,53 +35,29 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
     With `compare` the same problems are answered without the library too, and the paired difference is given. Raises
     `RunFailed` when not one answer could be scored, `WeightsChanged` when a local model's file is not what it was.
     """
-    if not config.dataset:
-        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
     if compare and library is None:
         raise ConfigError("--compare needs --experiences FILE: it answers without and with that library")
-    domain, notes = load_domain(config), list[str]()
-    problems = read_problems(
-        config, domain, config.dataset, held_out_reward(config), notes, truncate=config.dataset_truncate
-    )
-    for note in notes:
-        watch.say(note)
-    await self_test(held_out_reward(config))
-    grades = Counts()
-    inputs = {"data": problems_digest(problems)} | ({"experience_lib": digest(library.to_json())} if library else {})
-    with RunDir(run_folder(config)) as folder, rare_collections():
+    async with open_bench(config, watch, brake) as bench:
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
-        async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
-            manager = open_rollouts(
-                config,
-                session,
-                domain,
-                Counted(held_out_reward(config, session.model("judge")), grades),
-                stage="evaluate",
-                group_size=config.eval_k,
-                temperature=config.eval_temperature,
-                advance=watch.advance,
-            )
-            found: list[Evaluation] = []
-            for shown in (Library(), library or Library()) if compare else (library or Library(),):
-                watch.phase(
-                    "with library" if len(shown) else "no library", len(problems) * config.eval_k, session.meter
-                )
-                found.append(_scored(await evaluate(manager, problems, shown, seed=config.seed)))
-            gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
-            watch.say(f"graded {grades}")
-            spent = session.meter.snapshot()["total"]
-            checked = await asyncio.to_thread(weights.read_again)
-            made_of = manifest(config, inputs, checked, session.log, session.agent and session.agent.isolation)
-        trained_here = folder.path("config.yaml").exists()
-        folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)
+        found: list[Evaluation] = []
+        for shown in (Library(), library or Library()) if compare else (library or Library(),):
+            total = len(bench.problems) * config.eval_k
+            watch.phase("with library" if len(shown) else "no library", total, bench.session.meter)
+            found.append(await bench.measure(shown))
+        gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
+        watch.say(f"graded {bench.grades}")
+        spent = bench.session.meter.snapshot()["total"]
+        checked = await asyncio.to_thread(weights.read_again)
+        _write_manifest(bench, library, checked)
         checked.require_unchanged()
-    return Measured(found[-1], found[0] if compare else None, gain, spent, tuple(notes), folder.root)
+    return Measured(found[-1], found[0] if compare else None, gain, spent, bench.notes, bench.folder.root)
 
 
-def _scored(evaluation: Evaluation) -> Evaluation:
-    if evaluation.score.mean is None:
-        first = next(tally.failure for tally in evaluation.tallies if tally.failure)
-        raise RunFailed(
-            f"all {evaluation.score.failed} answers failed, the first at {first.boundary!r} with {first.type}: {first.message}"
-        )
-    return evaluation
+def _write_manifest(bench: Bench, library: Library | None, weights: Weights) -> None:
+    """What was measured; beside the manifest of a training run that has its folder."""
+    inputs = {"data": problems_digest(bench.problems)}
+    inputs |= {"experience_lib": digest(library.to_json())} if library else {}
+    session = bench.session
+    made_of = manifest(bench.config, inputs, weights, session.log, session.agent and session.agent.isolation)
+    trained_here = bench.folder.path("config.yaml").exists()
+    bench.folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)

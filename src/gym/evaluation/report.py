@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field
 
-from gym.core.experience import Library
+from gym.core.experience import Experience, Library
 from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.evaluation import page
@@ -58,6 +58,8 @@ class Report(Value):
     """Why the run returns an older library than its last."""
     families: tuple[Family, ...] = ()
     library: Library = Library()
+    removed: tuple[Experience, ...] = Field(default=(), exclude_if=lambda removed: not removed)
+    """Entries that left for their measured effect, as they were."""
     start_size: int = 0
     """Entries before the first step."""
     steps: tuple[StepStats, ...] = ()

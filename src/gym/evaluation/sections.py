@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gym.core.problem import tool_use
-from gym.evaluation import bill, charts, drawn
+from gym.evaluation import bill, charts, credited, drawn
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, interval, number
 from gym.evaluation.metrics import Paired, Score
 from gym.evaluation.page import Chart, Section, Table
@@ -31,6 +31,7 @@ def sections(report: "Report") -> tuple[Section, ...]:
         _families(report),
         selection(report),
         _library(report),
+        credited.experiences(report),
         _steps(report),
         drawn.section(report.steps),
         _tools(report),

@@ -6,7 +6,7 @@ earlier step comes from the call log, and a resumed run decides the same.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from random import Random
 from statistics import fmean
@@ -22,12 +22,16 @@ from gym.evaluation.evaluate import EVALUATION_EPOCH
 from gym.evaluation.sequential import Look, ends_of_blocks, fewest, look
 from gym.llm.meter import Meter
 from gym.tasks import all_of
+from gym.train.grpo.credit import removals_alone
 from gym.train.grpo.loop import Step
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.watch import Watch
 
 ENOUGH = 20
 """Validation problems from which on a gain of 0.3 is mostly found (`bench.bench_gate`)."""
+
+UNLESS_WORSE = -1.0
+"""Margin for removals alone: the rollouts spoke for them already, so validation problems need only not speak against them."""
 
 
 class Gated(NamedTuple):
@@ -64,14 +68,23 @@ class Gate:
     seed: int = 0
 
     async def judged(self, took: Step, before: Library) -> Gated:
-        """The step's outcome, taken back when validation problems do not speak for it."""
+        """The step's outcome, taken back when validation problems do not speak for it.
+
+        What left for its measured effect stays away unless they speak against that.
+        """
         if took.applied.library.texts == took.credited.texts:
             return Gated(took.applied)
         decision = await self.decide(before, took.applied.library)
         self.watch.say(f"gate: {'kept' if decision.kept else 'taken back'} ({decision.reason})")
-        return Gated(
-            took.applied if decision.kept else reverted(took.applied, took.credited, decision.reason), decision
-        )
+        if decision.kept:
+            return Gated(took.applied, decision)
+        fewer = removals_alone(took.applied, took.credited, f"gate: {decision.reason}")
+        if fewer is not None:
+            alone = await replace(self, margin=UNLESS_WORSE).decide(before, fewer.library)
+            if alone.kept:
+                self.watch.say("gate: the measured removals alone are kept")
+                return Gated(fewer, alone)
+        return Gated(reverted(took.applied, took.credited, decision.reason), decision)
 
     async def decide(self, older: Library, newer: Library) -> Decision:
         """Better stays, worse goes, unclear keeps the older library unless its mean difference reaches `margin`.

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gym.core.experience import Admit, Applied, Library, Use
+from gym.core.experience import Admit, Applied, Delete, Library, Use
 from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
+from gym.core.trials import Trials
 from gym.tasks import all_of
+from gym.train.grpo.credit import Credit, Judged
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session
@@ -45,11 +47,15 @@ class Step(NamedTuple):
     credited: Library
     """The library before the step with this step's uses counted; the operations were applied to it."""
     seconds: float
+    trials: Trials | None = None
+    """What the step's rollouts say of each experience; None where all were shown to all."""
+    removals: tuple[Delete, ...] = ()
+    """Proposed by the figures of the rollouts so far."""
 
     def update(self, applied: Applied) -> BatchUpdate:
         """From the critiques to what became of every operation; `applied` is what the gate left of this step."""
         return BatchUpdate(
-            proposed=tuple(operation for item in self.critiques for operation in item.operations),
+            proposed=(*(operation for item in self.critiques for operation in item.operations), *self.removals),
             consolidated=self.decided.operations,
             accepted=tuple(item.operation for item in applied.accepted),
             rejected=(
@@ -77,17 +83,27 @@ class Loop:
     """The gate for a step, given the library that its prompts showed."""
     screen: Screen | None = None
     """Tries proposals before they are consolidated; None believes them."""
+    credit: Credit | None = None
+    """Measures what each experience does, where not every rollout is shown all; None where it is."""
     watch: Watch = field(default_factory=Silent)
     learn_from: str = "mixed"
     domain: str = ""
     seed: int = 0
 
     async def step(
-        self, problems: Sequence[Problem], library: Library, *, epoch: int, step: int, draws: Sequence[int] = ()
+        self,
+        problems: Sequence[Problem],
+        library: Library,
+        *,
+        epoch: int,
+        step: int,
+        draws: Sequence[int] = (),
+        past: Sequence[Trials] = (),
     ) -> Step:
         """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply.
 
-        `draws` says of each problem how often it was drawn in this epoch before (default: never).
+        `draws` says of each problem how often it was drawn in this epoch before (default: never); `past`: the trials of
+        earlier steps, which `credit` measures together with this one's.
         """
         began = time.monotonic()
         places = zip(problems, draws or [0] * len(problems), strict=True)
@@ -98,13 +114,18 @@ class Loop:
             studied = [item.group for item in reflected if item.critique is not None]
             critiques = await self.screen.tried(critiques, studied, library)
         summaries = tuple(summary for item in reflected for summary in item.summaries)
-        self.watch.expect(1)
-        stage = consolidate(critiques, library, self.settings, seed=self.seed + step)
-        decided = await self._drive(stage, "consolidate")
         groups = tuple(item.group for item in reflected)
-        credited = library.credit(uses(groups, summaries, library))
+        trials = None if self.credit is None else Trials.of(groups, library)
+        counted = library.credit(uses(groups, summaries, library))
+        credited, removals = Judged(counted, ())
+        if self.credit is not None and trials is not None:
+            credited, removals = self.credit.judged(counted, (*past, trials))
+        self.watch.expect(1)
+        stage = consolidate(critiques, credited, self.settings, seed=self.seed + step, removals=removals)
+        decided = await self._drive(stage, "consolidate")
         applied = credited.apply(decided.operations, self.admission(library), step=step, domain=self.domain)
-        return Step(groups, summaries, critiques, decided, applied, credited, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Step(groups, summaries, critiques, decided, applied, credited, seconds, trials, removals)
 
     async def _reflected(self, problem: Problem, library: Library, epoch: int, draw: int) -> Reflected:
         group = await self.rollouts.group(problem, library, epoch=epoch, draw=draw)
@@ -136,7 +157,8 @@ def teaches(group: Group, learn_from: str) -> bool:
 def uses(groups: Sequence[Group], summaries: Sequence[Summary], library: Library) -> Mapping[str, Use]:
     """How often each experience was cited, and whether by rollouts above or below their group's mean.
 
-    Citations are counted in the outputs and in the summaries of the same rollouts, once per rollout.
+    Citations are counted in the outputs and in the summaries of the same rollouts, once per rollout, and only of what
+    the rollout was shown.
     """
     told = {(summary.problem_id, summary.index): summary.text for summary in summaries}
     counts: dict[str, Use] = {}
@@ -144,7 +166,7 @@ def uses(groups: Sequence[Group], summaries: Sequence[Summary], library: Library
         for rollout, advantage in zip(group.scored, group.advantages, strict=True):
             said = rollout.trajectory.output if rollout.trajectory else ""
             text = f"{said} {told.get((group.problem.id, rollout.index), '')}"
-            for name in set(_CITED.findall(text)) & set(library.ids):
+            for name in set(_CITED.findall(text)) & set(rollout.shown) & set(library.ids):
                 past = counts.get(name, Use())
                 counts[name] = Use(
                     uses=past.uses + 1, helpful=past.helpful + (advantage > 0), harmful=past.harmful + (advantage < 0)

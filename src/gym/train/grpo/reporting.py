@@ -6,7 +6,7 @@ from statistics import fmean
 
 from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
-from gym.core.experience import Library
+from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
@@ -28,6 +28,7 @@ def report_of(
     weights: Weights,
     start: Library,
     library: Library,
+    removed: Sequence[Experience],
     steps: Sequence[StepStats],
     before: Evaluation | None,
     after: Evaluation | None,
@@ -53,6 +54,7 @@ def report_of(
         went_back=went_back,
         families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),
         library=library,
+        removed=tuple(removed),
         start_size=len(start),
         steps=tuple(steps),
         spent=session.meter.snapshot(),

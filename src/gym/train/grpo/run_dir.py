@@ -23,6 +23,7 @@ from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem, ToolUse
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group, Rollout
+from gym.core.trials import Trials
 from gym.core.value import Value
 from gym.errors import ConfigError, LibraryError, StorageError
 from gym.files import append_durably, write_atomic
@@ -37,6 +38,8 @@ STEP_FILES = (
     "batch_update.json",
     "experiences.json",
 )
+TRIALS = "credit.json"
+"""Beside them where experiences are shown at random."""
 
 
 def safe_name(name: str) -> str:
@@ -213,6 +216,15 @@ class RunDir:
         )
         _write_json(self.step_path(epoch, step, "batch_update.json"), update.model_dump(mode="json"))
 
+    def write_trials(self, epoch: int, step: int, trials: Trials) -> None:
+        """A step's credit.json, where experiences were shown at random."""
+        write_atomic(self.step_path(epoch, step, TRIALS), trials.model_dump_json() + "\n")
+
+    def read_trials(self, places: Sequence[tuple[int, int]]) -> list[Trials]:
+        """Those of the steps at `places` (epoch, step) that have any."""
+        paths = [self.step_path(epoch, step, TRIALS) for epoch, step in places]
+        return [Trials.model_validate_json(path.read_bytes()) for path in paths if path.exists()]
+
     def finish_step(
         self, epoch: int, step: int, library: Library, news: Sequence[Event], stats: Sequence[StepStats]
     ) -> None:
@@ -243,10 +255,10 @@ class RunDir:
         """When the journal's return to an older library after `step` steps was, ISO 8601; None: there is none."""
         return next((event.at for event in self._events() if event.option == "restore" and event.step == step), None)
 
-    def resume(self, places: Iterable[tuple[int, int]]) -> Resume:
+    def resume(self, places: Iterable[tuple[int, int]], *, files: Sequence[str] = STEP_FILES) -> Resume:
         """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after earlier ones.
 
-        A step counts when all its files are there, its statistics are known and the journal up to it replays to its
+        A step counts when all its `files` are there, its statistics are known and the journal up to it replays to its
         library; else it and all later ones are run again, from the recorded calls.
         """
         events, stats = self._events(), self._stats()
@@ -255,14 +267,14 @@ class RunDir:
         for _, (epoch, step) in zip(stats, places, strict=False):
             mine = tuple(takewhile(lambda event: event.step <= step, events[seen:]))  # noqa: B023 - used at once
             library, seen = replay(mine, start=library), seen + len(mine)
-            if not self._left(epoch, step, library):
+            if not self._left(epoch, step, library, files):
                 break
             done = Resume(done.steps + 1, library, events[:seen], stats[: done.steps + 1])
         return done
 
-    def _left(self, epoch: int, step: int, library: Library) -> bool:
+    def _left(self, epoch: int, step: int, library: Library, files: Sequence[str]) -> bool:
         """Whether a step's files are all there and its library is this one."""
-        if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+        if not all(self.step_path(epoch, step, name).exists() for name in files):
             return False
         return self.step_path(epoch, step, "experiences.json").read_bytes() == library.to_json().encode()
 

@@ -22,7 +22,8 @@ from gym.llm.retry import Retry
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
 from gym.train.grpo.group_size import GroupSize
-from gym.train.grpo.rollout_manager import RolloutManager
+from gym.train.grpo.inclusion import Inclusion
+from gym.train.grpo.rollout_manager import Choose, RolloutManager, everything
 
 if TYPE_CHECKING:
     from gym.train.grpo.agent import Agent
@@ -126,11 +127,19 @@ def open_rollouts(
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
         group_size=group_size,
         sizes=sizes,
+        choose=chosen(config, stage),
         instructions=config.system_prompt or domain.prompts.solve,
         seed=config.seed,
         timeout_s=config.task_timeout,
         on_rollout=lambda rollout: advance(),
     )
+
+
+def chosen(config: RunConfig, stage: str) -> Choose:
+    """What of the library the rollouts of a stage see: evaluation everything, training a random part when asked for."""
+    if config.inclusion == 1.0 or stage not in ("rollout", "screen"):
+        return everything
+    return Inclusion(config.inclusion, config.seed, trial=stage == "screen")
 
 
 def endpoint(config: RunConfig, role: str) -> Endpoint:

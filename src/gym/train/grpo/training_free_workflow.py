@@ -25,6 +25,7 @@ from gym.core.experience import Admit, Admitted, Applied, Experience, Library, R
 from gym.core.journal import Journal, record, record_credit, record_import, record_restore
 from gym.core.problem import Problem, Reward, tool_use
 from gym.core.rollout import Group
+from gym.core.trials import Trials
 from gym.core.value import digest
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -36,6 +37,7 @@ from gym.llm.blocking import run
 from gym.llm.brake import Brake
 from gym.llm.local.catalogue import is_embedded
 from gym.train.grpo import curriculum
+from gym.train.grpo.credit import Credit, removed
 from gym.train.grpo.experience_manager import read_library
 from gym.train.grpo.gate import Gate, Gated, cautions, is_on, ordered, require_problems
 from gym.train.grpo.group_size import GroupSize
@@ -45,7 +47,7 @@ from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.rollout_manager import RolloutManager
-from gym.train.grpo.run_dir import RunDir, StepStats
+from gym.train.grpo.run_dir import STEP_FILES, TRIALS, RunDir, StepStats
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
 from gym.train.grpo.snapshots import Chosen, best_validated, gain
@@ -155,6 +157,8 @@ class Learned(NamedTuple):
     """Seconds that steps of earlier processes took."""
     validated: Paired | None
     """Over the starting library, on the validation problems by which it was chosen."""
+    removed: tuple[Experience, ...] = ()
+    """What left for its measured effect."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
-        (library, why), steps, earlier_s, validated = await self.learn(start)
+        (library, why), steps, earlier_s, validated, gone = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
@@ -189,6 +193,7 @@ class Workbench:
             weights=checked,
             start=start,
             library=library,
+            removed=gone,
             steps=steps,
             before=before,
             after=after,
@@ -226,23 +231,25 @@ class Workbench:
 
     async def learn(self, start: Library) -> Learned:
         """Every step that is not done yet; steps that are done are taken as they are."""
-        done = self.folder.resume((batch.epoch, batch.step) for batch in self.plan())
+        files = STEP_FILES if self.config.inclusion == 1.0 else (*STEP_FILES, TRIALS)
+        done = self.folder.resume(((batch.epoch, batch.step) for batch in self.plan()), files=files)
         library = start if done.library is None else done.library
         events = done.events or record_import((), start, actor=ACTOR, at=_now())
         stats = done.stats
         if done.steps:
             self.watch.say(f"continuing after step {done.steps} of {self.steps}: {len(library)} experiences")
         loop, gate = self.loop(), self.gate()
+        trials = self.folder.read_trials([(batch.epoch, batch.step) for batch in islice(self.plan(), done.steps)])
         for batch in islice(self.plan(), done.steps, None):
             if len(stats) == done.steps:  # the first of these steps: what lies beyond it is of a run that was stopped
                 self.folder.rewind(library, events)
-            library, news, of_step = await self.step(loop, gate, batch, library, events)
+            library, news, of_step = await self.step(loop, gate, batch, library, events, trials)
             events, stats = events + news, (*stats, of_step)
             self.folder.finish_step(batch.epoch, batch.step, library, news, stats)
             self.log_step(of_step, self.steps)
         chosen = await self.returned(gate, start, library, events, stats)
         validated = await gain(gate, start, chosen.library) if gate else None
-        return Learned(chosen, stats, sum(item.seconds for item in done.stats), validated)
+        return Learned(chosen, stats, sum(item.seconds for item in done.stats), validated, removed(events))
 
     async def returned(
         self, gate: Gate | None, start: Library, last: Library, events: Journal, stats: Sequence[StepStats]
@@ -283,10 +290,13 @@ class Workbench:
         return order
 
     async def step(
-        self, loop: Loop, gate: Gate | None, batch: Batch, before: Library, events: Journal
+        self, loop: Loop, gate: Gate | None, batch: Batch, before: Library, events: Journal, trials: list[Trials]
     ) -> tuple[Library, Journal, StepStats]:
-        """One step with everything of it written but its end; the trajectories live no longer than this."""
-        took = await self.one_step(loop, batch, before)
+        """One step with everything of it written but its end; the trajectories live no longer than this.
+
+        Its trials join those of the steps before.
+        """
+        took = await self.one_step(loop, batch, before, trials)
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
         library = applied.library.credit(echoes(applied))
         at, step = _now(), batch.step
@@ -295,6 +305,9 @@ class Workbench:
         news += record_credit(events + news, applied.library, library, actor=ACTOR, at=at, step=step)
         update = took.update(applied)
         self.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
+        if took.trials is not None:
+            self.folder.write_trials(batch.epoch, step, took.trials)
+            trials.append(took.trials)
         draws = draws_of(batch, took.groups, self.sizes) if self.spends_unevenly else None
         return library, news, step_stats(batch, took, applied, decision, draws)
 
@@ -322,6 +335,7 @@ class Workbench:
             settings=self.reflection(),
             admission=self.admission,
             screen=self.screen(),
+            credit=Credit(self.config.credit_margin) if self.config.inclusion < 1.0 else None,
             watch=self.watch,
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
@@ -407,10 +421,12 @@ class Workbench:
             injected=frozenset(shown.texts),
         )
 
-    async def one_step(self, loop: Loop, batch: Batch, library: Library) -> Step:
+    async def one_step(self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials]) -> Step:
         """A step, shown while it runs; raises `RunFailed` when not one rollout of it could be scored."""
         self.watch.phase(f"step {batch.step}", len(batch.problems) * self.sizes.least, self.session.meter)
-        took = await loop.step(batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws)
+        took = await loop.step(
+            batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past
+        )
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
         total = sum(len(group.rollouts) for group in took.groups)
         if len(failures) == total:
