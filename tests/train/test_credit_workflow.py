@@ -110,7 +110,8 @@ class Heard(Silent):
 def test_validation_problems_need_only_not_speak_against_a_measured_removal(config: Config, tmp_path: Path) -> None:
     heard = Heard()
     run = train(
-        config(val=held_out(tmp_path, "val", PLANTED), credit_margin=0.2, epochs=1, eval_k=1, seed=1), watch=heard
+        config(val=held_out(tmp_path, "val", PLANTED), credit_margin=0.2, epochs=1, eval_k=1, seed=1, gate_error=0.01),
+        watch=heard,
     )
     assert "gate: the measured removals alone are kept" in heard.lines
     assert removed(run).keys() == {PLANTED.harmful, PLANTED.useless}
