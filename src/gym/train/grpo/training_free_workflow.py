@@ -25,6 +25,7 @@ from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
+from gym.evaluation.record import Record, identity, write
 from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
@@ -157,8 +158,10 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
+        self.keep("before", before, start)
         library, steps, earlier_s = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
+        self.keep("after", after, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
         self.write_manifest(checked)
@@ -356,7 +359,15 @@ class Workbench:
         config = self.config
         self.watch.phase(name, len(problems) * config.eval_k, self.session.meter)
         manager = self.rollouts("evaluate", config.eval_k, config.eval_temperature)
-        return await evaluate(manager, problems, library, seed=config.seed)
+        return await evaluate(manager, problems, library)
+
+    def keep(self, name: str, found: Evaluation | None, library: Library) -> None:
+        """What an evaluation gave on each problem, for `gym compare`."""
+        if found:
+            config, problems = self.config, self.task.test
+            told = config.test or config.dataset
+            made = identity(config, self.task.domain, problems, library, name=name, dataset=told)
+            write(self.folder.root, Record.of(made, problems, found.tallies, config.prices))
 
     def log_step(self, stats: StepStats, steps: int) -> None:
         """One line a step, every `logging_steps`."""
