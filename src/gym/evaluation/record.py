@@ -6,7 +6,7 @@ stay out: they are in calls.jsonl. Of a problem's metadata only short values are
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -112,18 +112,6 @@ class Record(Value):
     """Of the answers at the model's price, paid now or earlier; None when it has no price or the server told no tokens."""
     answers: tuple[Answers, ...]
 
-    @classmethod
-    def of(
-        cls, made: Identity, problems: Sequence[Problem], tallies: Sequence[Tally], prices: Overrides | None
-    ) -> "Record":
-        """The evaluation that gave `tallies`, one for each of `problems`, in order."""
-        tokens, known = Usage.sum(tally.tokens for tally in tallies), price(made.model, prices)
-        return cls(
-            identity=made,
-            usd=known.usd(tokens) if known is not None and (tokens.known or known == FREE) else None,
-            answers=tuple(Answers.of(problem, tally) for problem, tally in zip(problems, tallies, strict=True)),
-        )
-
     @property
     def tallies(self) -> tuple[Tally, ...]:
         """One a problem, by id."""
@@ -153,10 +141,27 @@ def identity(
     )
 
 
-def write(run: Path, *records: Record) -> None:
-    """Leave `evaluations/NAME.json` for each of `records` in the run's folder, each whole or not at all."""
-    for one in records:
-        write_atomic(run / FOLDER / f"{one.identity.name}.json", _lines(one))
+def answers(problems: Sequence[Problem], tallies: Sequence[Tally]) -> Iterator[Answers]:
+    """The figures of each problem, in order."""
+    return (Answers.of(problem, tally) for problem, tally in zip(problems, tallies, strict=True))
+
+
+def dollars(model: str, tallies: Iterable[Tally], prices: Overrides | None) -> float | None:
+    """What the answers cost at the model's price; None when it has none or the server told no tokens."""
+    tokens, known = Usage.sum(tally.tokens for tally in tallies), price(model, prices)
+    return known.usd(tokens) if known is not None and (tokens.known or known == FREE) else None
+
+
+def write(run: Path, made: Identity, usd: float | None, found: Iterable[Answers]) -> None:
+    """Leave `evaluations/NAME.json` in the run's folder, whole or not at all; no more than a line of it is held."""
+    write_atomic(run / FOLDER / f"{made.name}.json", _lines(made, usd, found))
+
+
+def forget(run: Path, kept: Collection[str]) -> None:
+    """Remove what an earlier `gym eval` left in the run's folder under other names than `kept`."""
+    for file in (run / FOLDER).glob("*.json"):
+        if file.stem not in kept and (file.stem in ("plain", "library", "again") or file.stem.startswith("also-")):
+            file.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Record:
@@ -194,14 +199,10 @@ def _is_short(value: object) -> bool:
     return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= SHORT)
 
 
-def _lines(one: Record) -> Iterator[str]:
-    """JSON with a line for each problem."""
-    head = one.model_dump(mode="json", exclude={"answers"})
+def _lines(made: Identity, usd: float | None, found: Iterable[Answers]) -> Iterator[str]:
+    """A record's JSON with a line for each problem."""
+    head = Record(identity=made, usd=usd, answers=()).model_dump(mode="json", exclude={"answers"})
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "answers": ['
-    yield from _joined(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) for each in one.answers)
+    for place, one in enumerate(found):
+        yield f"{',' if place else ''}\n{json.dumps(one.model_dump(mode='json'), ensure_ascii=False)}"
     yield "\n]}\n"
-
-
-def _joined(rows: Iterable[str]) -> Iterator[str]:
-    for place, row in enumerate(rows):
-        yield f"{',' if place else ''}\n{row}"

@@ -25,7 +25,7 @@ from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
-from gym.evaluation.record import Record, identity, write
+from gym.evaluation.record import answers, dollars, identity, write
 from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
@@ -367,7 +367,8 @@ class Workbench:
             config, problems = self.config, self.task.test
             told = config.test or config.dataset
             made = identity(config, self.task.domain, problems, library, name=name, dataset=told)
-            write(self.folder.root, Record.of(made, problems, found.tallies, config.prices))
+            usd = dollars(made.model, found.tallies, config.prices)
+            write(self.folder.root, made, usd, answers(problems, found.tallies))
 
     def log_step(self, stats: StepStats, steps: int) -> None:
         """One line a step, every `logging_steps`."""
