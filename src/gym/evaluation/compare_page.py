@@ -67,7 +67,7 @@ def overhead(found: Comparison) -> Section:
         ("tokens of all answers", *(f"{side.score.tokens.total:,}" for side in _sides(found)), ""),
         ("dollars of all answers", *(dollars(side.usd) for side in _sides(found)), ""),
     ]
-    return Section("What it costs", (), Table("Tokens, dollars and time", header, rows, frozenset({1, 2, 3})))
+    return Section("What an answer takes", (), Table("Tokens, dollars and time", header, rows, frozenset({1, 2, 3})))
 
 
 def _of_an_answer(found: Comparison) -> list[tuple[str, ...]]:
