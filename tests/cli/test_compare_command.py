@@ -87,6 +87,15 @@ def test_the_page_is_one_file(runs: Path) -> None:
     assert page.count("<svg") == 2
 
 
+def test_a_tag_is_never_taken_for_markup_and_cannot_steer_a_terminal(runs: Path, tmp_path: Path) -> None:
+    text = (runs / "output" / "bare" / "evaluations" / "plain.json").read_text(encoding="utf-8")
+    odd = tmp_path / "odd.json"
+    odd.write_text(text.replace('"level": 0', '"level": "[/b] \\u001b[2J"'), encoding="utf-8")
+    told = compare(runs, str(odd), str(odd))
+    assert r"'[/b] \x1b[2J'" in told
+    assert "\x1b" not in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

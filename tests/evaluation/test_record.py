@@ -69,6 +69,12 @@ def test_figures_and_short_metadata_are_kept_and_no_text(tmp_path: Path) -> None
     assert len(text.splitlines()) == len(PROBLEMS) + 2
 
 
+def test_metadata_that_is_no_proper_text_or_number_is_read_back(tmp_path: Path) -> None:
+    odd = {"tags": ["a\ud83c", "b"], "level": float("inf"), "nested": [["x"]], "none": None}
+    write(tmp_path, made(), None, answers(PROBLEMS[:1], [TALLIES[0]._replace(metadata=odd)]))
+    assert read(tmp_path).answers[0].metadata == {"tags": ["a\ud83c", "b"], "level": None}
+
+
 def test_of_a_run_the_result_is_taken(tmp_path: Path) -> None:
     for name in ("plain", "before"):
         left(tmp_path, name)

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gym.core.experience import Library
 from gym.core.problem import ToolUse
+from gym.core.text import shown
 from gym.evaluation import figures
 from gym.evaluation.compare import Comparison
 from gym.evaluation.metrics import Interval, Paired, Score
@@ -40,8 +42,15 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     for name, score in rows:
         counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
-        table.add_row(name, percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts))
+        table.add_row(
+            _literal(name), percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts)
+        )
     out.print(table, crop=False, overflow="ignore")
+
+
+def _literal(name: str) -> Text:
+    """A name from a file or a folder: never taken for markup, and it cannot steer a terminal."""
+    return Text(name if name.isprintable() else shown(name))
 
 
 def print_pass_at(rows: Sequence[tuple[str, Score]]) -> None:
@@ -61,11 +70,12 @@ def print_comparison(found: Comparison) -> None:
         out.print(f"  with failed answers as 0: {points(found.gain_failed_as_0)}")
     for key, rows in found.tables.items():
         table = Table(box=None, pad_edge=False)
-        for heading in (key, "problems", found.before.label, found.after.label, "difference"):
-            table.add_column(heading, justify="left" if heading == key else "right", no_wrap=True)
+        table.add_column(_literal(key), no_wrap=True)
+        for heading in ("problems", found.before.label, found.after.label, "difference"):
+            table.add_column(_literal(heading), justify="right", no_wrap=True)
         for row in rows:
             sides = (percent(side.mean, side.interval) for side in (row.before, row.after))
-            table.add_row(row.name, str(row.gain.n_problems), *sides, points(row.gain))
+            table.add_row(_literal(row.name), str(row.gain.n_problems), *sides, points(row.gain))
         out.print(table, crop=False, overflow="ignore")
     if found.overhead:
         out.print(overhead(found.overhead))

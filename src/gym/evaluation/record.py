@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
@@ -172,12 +172,12 @@ def read(path: Path) -> Record:
     if path.is_dir():
         path = _result(path)
     try:
-        return Record.model_validate_json(path.read_bytes())
+        return Record.model_validate(json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise ConfigError(f"{str(path)!r} does not exist: give a folder of `gym train` or `gym eval`") from None
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
-    except ValidationError as error:
+    except ValueError as error:
         raise ConfigError(f"{str(path)!r} is no evaluation, or a damaged one: give a run's folder") from error
 
 
