@@ -14,8 +14,9 @@ from gym.core.problem import Failure, Problem, ToolUse, Trajectory, Verdict
 from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation import figures
 from gym.evaluation.estimate import Shape, estimate
+from gym.evaluation.families import families
 from gym.evaluation.metrics import paired, score
-from gym.evaluation.report import Report, families, html, markdown
+from gym.evaluation.report import Report, html, markdown
 from gym.train.grpo.run_dir import StepStats
 
 HOSTILE = 'For <script>alert("x")</script> & *stars* | pipes, write `code` [G0](https://example.org/x).'

@@ -103,6 +103,7 @@ class Group(Value):
             failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
             tokens=Usage.sum(rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory),
             tools=tool_use(rollout.trajectory.tools for rollout in self.rollouts if rollout.trajectory),
+            latency_s=sum(rollout.trajectory.latency_s for rollout in self.rollouts if rollout.trajectory),
         )
 
 
@@ -123,6 +124,8 @@ class Tally(NamedTuple):
     """The first."""
     tokens: Usage
     tools: Mapping[str, ToolUse]
+    latency_s: float = 0.0
+    """Of the model's replies, summed."""
 
     @property
     def size(self) -> int:

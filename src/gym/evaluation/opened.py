@@ -34,7 +34,7 @@ class Bench:
 
     async def measure(self, library: Library) -> Evaluation:
         """`config.eval_k` answers to each problem under `library`; raises `RunFailed` when none could be scored."""
-        found = await evaluate(self.rollouts, self.problems, library, seed=self.config.seed)
+        found = await evaluate(self.rollouts, self.problems, library)
         if found.score.mean is None:
             first = next(tally.failure for tally in found.tallies if tally.failure)
             raise RunFailed(

@@ -10,8 +10,9 @@ from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
+from gym.evaluation.families import families
 from gym.evaluation.metrics import Paired
-from gym.evaluation.report import Report, families, html, markdown
+from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
 from gym.train.grpo.manifest import Weights, model_changes
 from gym.train.grpo.run_dir import RunDir, StepStats

@@ -32,6 +32,7 @@ from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
+from gym.evaluation.record import answers, dollars, identity, write
 from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
@@ -179,8 +180,10 @@ class Workbench:
         self.write_manifest(weights)
         start = self.starting_library()
         before = await self.measure("baseline", self.task.test, start)
+        self.keep("before", before, start)
         (library, why), steps, earlier_s, validated, gone = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
+        self.keep("after", after, library)
         self.watch.say(f"graded {self.grades}")
         checked = await asyncio.to_thread(weights.read_again)
         self.write_manifest(checked)
@@ -445,7 +448,16 @@ class Workbench:
         config = self.config
         self.watch.phase(name, len(problems) * config.eval_k, self.session.meter)
         manager = self.rollouts("evaluate", config.eval_k, config.eval_temperature)
-        return await evaluate(manager, problems, library, seed=config.seed)
+        return await evaluate(manager, problems, library)
+
+    def keep(self, name: str, found: Evaluation | None, library: Library) -> None:
+        """What an evaluation gave on each problem, for `gym compare`."""
+        if found:
+            config, problems = self.config, self.task.test
+            told = config.test or config.dataset
+            made = identity(config, self.task.domain, problems, library, name=name, dataset=told)
+            usd = dollars(made.model, found.tallies, config.prices)
+            write(self.folder.root, made, usd, answers(problems, found.tallies))
 
     def log_step(self, stats: StepStats, steps: str) -> None:
         """One line a step, every `logging_steps`."""
