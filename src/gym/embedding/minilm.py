@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gym.core.text import whole_characters
 from gym.embedding import DIM, Vectors
 from gym.embedding.threads import one_thread
 from gym.errors import MissingExtra
@@ -18,7 +19,7 @@ log = logging.getLogger(__name__)
 
 NAME = "all-minilm-l6-v2"
 MAX_TOKENS = 256
-"""Of one text, its two end marks included: what the model was trained with; the rest of a longer text is not read."""
+"""Of one text, its two end marks included, as sentence-transformers has it; the rest of a longer text is not read."""
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 _BATCH_TOKENS = 2048
 """Tokens in one pass: enough to read the weights rarely, few enough to stay in the cache (12 MB a layer)."""
@@ -36,7 +37,7 @@ class MiniLM:
             from safetensors.numpy import load_file
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise MissingExtra(f"the encoder {NAME}", "embeddings") from error
+            raise MissingExtra(f"the encoder {NAME} (then: gym model get {NAME})", "embeddings") from error
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MAX_TOKENS)
@@ -49,7 +50,7 @@ class MiniLM:
         """
         import numpy as np
 
-        read = self._tokenizer.encode_batch([text.encode("utf-8", "replace").decode() for text in texts])
+        read = [self._tokenizer.encode(whole_characters(text)) for text in texts]
         if cut := sum(bool(item.overflowing) for item in read):
             log.warning(
                 "%d of %d texts are longer than %d tokens: embedded by their beginning", cut, len(read), MAX_TOKENS
@@ -69,14 +70,13 @@ class MiniLM:
         hidden = self._tokens(texts)
         for layer in range(_LAYERS):
             prefix = f"encoder.layer.{layer}."
-            seen = self._dense(
-                self._attention(hidden, spans, f"{prefix}attention.self."), f"{prefix}attention.output.dense"
-            )
-            hidden = self._normal(hidden + seen, f"{prefix}attention.output.LayerNorm")
+            mixed = self._attention(hidden, spans, f"{prefix}attention.self.")
+            hidden = self._added(hidden, mixed, f"{prefix}attention.output.")
             inner = _gelu(self._dense(hidden, f"{prefix}intermediate.dense"))
-            hidden = self._normal(hidden + self._dense(inner, f"{prefix}output.dense"), f"{prefix}output.LayerNorm")
+            hidden = self._added(hidden, inner, f"{prefix}output.")
         means = np.stack([hidden[span].mean(axis=0) for span in spans])
-        return means / np.linalg.norm(means, axis=1, keepdims=True)
+        rows: Vectors = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return rows
 
     def _tokens(self, texts: Sequence[Sequence[int]]) -> Vectors:
         """What each token enters as: word, place in its text, and kind of segment (always the first)."""
@@ -96,12 +96,15 @@ class MiniLM:
             self._dense(hidden, prefix + part).reshape(len(hidden), _HEADS, -1).swapaxes(0, 1)
             for part in ("query", "key", "value")
         )
-        mixed = np.empty_like(value)
+        mixed: Vectors = np.empty_like(value)
         for span in spans:
             scores = query[:, span] @ key[:, span].swapaxes(1, 2) / np.float32(np.sqrt(DIM / _HEADS))
             weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
             mixed[:, span] = weights / weights.sum(axis=-1, keepdims=True) @ value[:, span]
         return mixed.swapaxes(0, 1).reshape(len(hidden), DIM)
+
+    def _added(self, hidden: Vectors, change: Vectors, prefix: str) -> Vectors:
+        return self._normal(hidden + self._dense(change, f"{prefix}dense"), f"{prefix}LayerNorm")
 
     def _dense(self, rows: Vectors, name: str) -> Vectors:
         return rows @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
@@ -144,4 +147,5 @@ def _gelu(values: Vectors) -> Vectors:
         0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * np.float32(1.061405429))))
     )
     erf = np.copysign(1 - series * np.exp(-size * size), values)
-    return np.float32(0.5) * values * (1 + erf)
+    halves: Vectors = np.float32(0.5) * values * (1 + erf)
+    return halves

@@ -60,6 +60,7 @@ async def measure(config: RunConfig, library: Library | None, *, compare: bool, 
                 temperature=config.eval_temperature,
                 advance=watch.advance,
             )
+            session.retrieval.expect(problems)
             found: list[Evaluation] = []
             for shown in (Library(), library or Library()) if compare else (library or Library(),):
                 watch.phase(

@@ -13,9 +13,9 @@ MAGIC = b"GGUF"
 CACHE_VARIABLE = "ZOO_GYM_CACHE"
 
 
-def cache_dir() -> Path:
-    """Where models are kept: `$ZOO_GYM_CACHE/models`, else the user's cache folder."""
-    return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("zoo-gym")) / "models"
+def cache_dir(kind: str = "models") -> Path:
+    """Where models, or other things that can be had again, are kept: below `$ZOO_GYM_CACHE`, else the user's cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("zoo-gym")) / kind
 
 
 def present(weights: Weights, folder: Path | None = None) -> Path | None:

@@ -5,6 +5,7 @@ evaluation on held-out problems and the report (SPEC 1, 2.11, 4.4, 4.6, 5.4).
 """
 
 import asyncio
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from gym.core.journal import Journal, record, record_credit, record_import
 from gym.core.problem import Problem, Reward, tool_use
 from gym.core.value import digest
 from gym.embedding import similarity
+from gym.embedding.encoders import resolved
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
@@ -89,6 +91,8 @@ async def atrain(
             f"gate: paired needs {FEWEST_TO_DECIDE} validation problems or more to decide anything, not {len(task.val)}"
         )
     with RunDir(run_folder(config)) as folder, rare_collections():
+        config = folder.begun(config)
+        config = config.model_copy(update={"encoder": resolved(config.encoder)})
         folder.accept_config(config, {**task.inputs(), **library_input(config)})
         folder.refuse_to_overwrite_edits(ACTOR)
         for note in (*task.notes, *before_spending(config, len(task.val))):
@@ -156,6 +160,7 @@ class Workbench:
         began = time.monotonic()
         self.write_manifest(weights)
         start = self.starting_library()
+        self.session.retrieval.expect([*self.task.train, *self.task.val, *self.task.test])
         before = await self.measure("baseline", self.task.test, start)
         library, steps, earlier_s = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
@@ -314,7 +319,7 @@ class Workbench:
         return Admission(
             similarity=similarity(HashingEmbedder()),
             max_size=self.config.experience_max_size,
-            token_budget=self.config.experience_token_budget,
+            token_budget=self.config.experience_token_budget if self.config.retrieval == "all" else sys.maxsize,
             ground_truths=labelled,
             queries={item.id: item.query for item in self.task.train},
             injected=frozenset(shown.texts),
