@@ -32,7 +32,7 @@ def best(scores: Vectors, k: int) -> "NDArray[np.intp]":
 
     places = np.arange(len(scores))
     if k < len(scores):
-        least = np.partition(scores, len(scores) - k)[len(scores) - k]
+        least = np.partition(scores, len(scores) - k)[len(scores) - k] if k else np.inf
         above = np.flatnonzero(scores > least)
         places = np.concatenate([above, np.flatnonzero(scores == least)[: k - len(above)]])
     return places[np.lexsort((places, -scores[places]))]
