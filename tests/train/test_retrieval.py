@@ -23,6 +23,7 @@ from gym.errors import ConfigError
 from gym.llm.call_log import CallLog
 from gym.train.grpo.retrieval import Retrieval, Rule
 from gym.train.grpo.training_free_workflow import Run, train
+from gym.train.grpo.watch import Silent
 
 Configured = Callable[..., RunConfig]
 
@@ -176,8 +177,21 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
 
 
+class Heard(Silent):
+    """A watch that keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+
 def test_training_and_evaluation_show_each_problem_its_own_part(configured: Configured, tmp_path: Path) -> None:
-    run = train(configured(retrieval="top_k", retrieval_k=1, encoder="hashing", test=str(tmp_path / "test.jsonl")))
+    config, heard = configured(retrieval="top_k", retrieval_k=1, test=str(tmp_path / "test.jsonl")), Heard()
+    run = train(config, watch=heard)
+    (said,) = (line for line in heard.lines if line.startswith("retrieval:"))
+    assert "hashing-384-v1 (it knows spelling" in said
     assert len(run.library) > 1
     assert {len(rollout.shown) for rollout in rollouts_of(run)} == {0, 1}
     with CallLog.open(run.folder / "calls.jsonl") as log:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from gym.config import RunConfig, its_own_place
 from gym.core.chat import ChatModel, Sampling
 from gym.core.problem import Reward
-from gym.embedding.encoders import open_encoder, resolved
+from gym.embedding.encoders import HOW_TO_GET, open_encoder, resolved
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
@@ -116,7 +116,8 @@ def retrieval_of(config: RunConfig, say: Callable[[str], None] = lambda text: No
     if config.encoder == "minilm":
         open_encoder(which)  # now, not in the middle of a run
     rule = Rule(config.retrieval, config.retrieval_k, config.relevance, config.experience_token_budget)
-    return Retrieval(rule, partial(open_encoder, which), say=say)
+    hint = "" if which == "minilm" else f" (it knows spelling; one that knows meaning: {HOW_TO_GET})"
+    return Retrieval(rule, partial(open_encoder, which), say=lambda text: say(f"{text}{hint}"))
 
 
 def open_rollouts(
