@@ -43,8 +43,11 @@ class Random:
     name, dim = "random", DIM
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        rows = np.random.default_rng(zlib.crc32(texts[0].encode())).standard_normal((len(texts), DIM), dtype=np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        rows: Vectors = np.random.default_rng(zlib.crc32(texts[0].encode())).standard_normal(
+            (len(texts), DIM), dtype=np.float32
+        )
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows
 
 
 class Times(NamedTuple):
@@ -97,8 +100,9 @@ def start_s(*words: str, times: int = 3) -> float:
 def show_search(table: Table, rows: Vectors, queries: Vectors) -> None:
     """A query among others, and alone."""
 
-    def sort(one: Vectors) -> object:
-        return np.argsort(rows @ one)[::-1][:K]
+    def sort(one: Vectors) -> list[int]:
+        found: list[int] = np.argsort(rows @ one)[::-1][:K].tolist()
+        return found
 
     def block(start: int) -> list[object]:
         return [best(row, K) for row in cosines(rows, queries[start : start + BLOCK])]

@@ -116,7 +116,9 @@ class MiniLM:
 
         centred = rows - rows.mean(axis=1, keepdims=True)
         scale = np.sqrt((centred * centred).mean(axis=1, keepdims=True) + np.float32(_EPSILON))
-        return centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        rows = centred / scale * self._weights[f"{name}.weight"]
+        rows += self._weights[f"{name}.bias"]
+        return rows
 
 
 class _Batch(NamedTuple):
