@@ -69,6 +69,9 @@ EXECUTION_KEYS = frozenset(
 )
 """Keys that may change between a stop and its resume: they alter how the work is done, not what comes out."""
 
+YOUNGER_KEYS: Mapping[str, Any] = {"retrieval": "all", "encoder": "hashing"}
+"""What held before there was the key, where that is not its default: a run that is older goes on so."""
+
 ENDPOINT_KEYS = frozenset({"provider", "api_base_url", "api_key"})
 """Where the policy's model is and what opens it."""
 
@@ -256,7 +259,19 @@ class RunConfig(BaseModel):
     )
     experience_lib_path: str = Field(default="", description="library to start from")
     experience_max_size: int = Field(default=100, ge=1, description="entries at most")
-    experience_token_budget: int = Field(default=4000, ge=32, description="tokens of the rendered library at most")
+    experience_token_budget: int = Field(
+        default=4000, ge=32, description="tokens of experiences in a prompt; with retrieval: all, of the whole library"
+    )
+    retrieval: Literal["all", "top_k", "auto"] = Field(
+        default="auto", description="what a prompt shows of the library; auto: all of it up to the budget, top_k above"
+    )
+    retrieval_k: int = Field(default=20, ge=1, description="experiences nearest to the query that top_k shows")
+    relevance: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="leave out experiences with a lower cosine to the query, e.g. 0.3"
+    )
+    encoder: Literal["auto", "minilm", "hashing"] = Field(
+        default="auto", description="of retrieval; auto: minilm (knows meaning) where it is installed and fetched"
+    )
 
     budget_usd: float | None = Field(default=None, gt=0.0, description="stop cleanly before spending more dollars")
     budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
@@ -299,6 +314,11 @@ class RunConfig(BaseModel):
         if text != "auto" and not (text.isdecimal() and int(text) >= 1):
             raise ValueError("give the calls in flight as a number of 1 or more, or auto")
         return text if text == "auto" else int(text)
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether a prompt may show a part of the library."""
+        return self.retrieval != "all" or self.relevance is not None
 
     def identity(self) -> dict[str, Any]:
         """What decides the result: every field but the execution keys. Saved, compared on resume."""

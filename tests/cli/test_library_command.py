@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from gym.cli.library import command
 from gym.core.experience import Effect, Library
-from gym.errors import LibraryError
+from gym.errors import ConfigError, LibraryError
 
 ONE, TWO = "When a sum is long, split it.", "If unsure, check the units."
 
@@ -188,3 +188,29 @@ def test_markup_in_a_text_is_shown_as_it_is(file: str) -> None:
     gym("add", text, file)
     assert text in gym("show", "G0", file).stdout
     assert "[/bold]" in gym("list", file).stdout
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_search_shows_the_nearest_with_their_cosines(file: str) -> None:
+    for text in (ONE, TWO, "Before sending, read the text once more."):
+        gym("add", text, file)
+    told_of = told("search", "A long sum: when to split it?", file, "-k", "2")
+    assert told_of["encoder"] == "hashing-384-v1"
+    assert told_of["found"][0]["id"] == "G0"
+    assert told_of["found"][0]["cosine"] > told_of["found"][1]["cosine"]
+    shown = gym("search", "units?", file)
+    assert shown.stdout.splitlines()[1].split()[0] == "G1"
+    assert told("search", ONE, file)["found"][0]["cosine"] == 1.0
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_search_names_what_the_encoder_lacks(file: str) -> None:
+    gym("add", ONE, file)
+    result = gym("search", "sum", file, "--encoder", "minilm")
+    assert isinstance(result.exception, ConfigError)
+    assert "gym model get all-minilm-l6-v2" in str(result.exception)

@@ -8,7 +8,7 @@ from gym.config import RunConfig, load_config
 from gym.core.experience import Effect, Experience, Library
 from gym.core.problem import Problem
 from gym.train.grpo.inclusion import Inclusion
-from gym.train.grpo.rollout_manager import everything
+from gym.train.grpo.retrieval import Retrieval, Rule
 from gym.train.grpo.session import chosen
 
 PROBLEMS = [Problem(id=f"p{n}", query="q") for n in range(400)]
@@ -65,8 +65,10 @@ def test_an_entry_on_trial_is_always_shown() -> None:
 )
 def test_only_training_draws_and_only_when_asked_to(inclusion: float, stage: str, drawn: bool) -> None:
     config: RunConfig = load_config(None, {"inclusion": inclusion}, environ={})
-    assert isinstance(chosen(config, stage), Inclusion) is drawn
-    assert drawn or chosen(config, stage) is everything
+    retrieval = Retrieval(Rule("all"))
+    found = chosen(config, retrieval, stage)
+    assert isinstance(found, Inclusion) is drawn
+    assert (found.of if isinstance(found, Inclusion) else found) is retrieval
 
 
 def test_an_effect_is_kept_in_the_file_and_a_file_without_one_is_as_before(tmp_path: Path) -> None:

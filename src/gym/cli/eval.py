@@ -23,7 +23,8 @@ OPTIONS = (
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
     "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
-    "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path",
+    "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path", "retrieval", "retrieval_k", "relevance",
+    "encoder", "experience_token_budget",
     "budget_usd", "budget_tokens", "budget_calls", "output_dir", "experiment_name",
 )  # fmt: skip
 

@@ -117,6 +117,12 @@ class Library(Value):
         kept = tuple(entry for entry in self.entries if entry.id in ids)
         return self if len(kept) == len(self.entries) else self.model_copy(update={"entries": kept})
 
+    def at(self, places: Sequence[int]) -> "Library":
+        """The entries at rising places; the same library when that is all of them."""
+        if len(places) == len(self.entries):
+            return self
+        return self.model_copy(update={"entries": tuple(self.entries[place] for place in places)})
+
     def render(self) -> str:
         """One line an entry, `[G0]. text`, in id order; empty for an empty library."""
         return "\n".join(entry.line for entry in self.entries)

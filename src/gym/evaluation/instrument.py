@@ -69,6 +69,7 @@ class Instrument:
     async def take(self, name: str, target: Target, library: Library) -> Taken:
         """Answers to the target's problems under `library`; raises `RunFailed` when none could be scored."""
         config = target.config
+        self.session.retrieval.expect(target.problems)
         total = len(target.problems) * config.eval_k
         self.watch.phase("with library" if len(library) else "no library", total, self.session.meter)
         manager = open_rollouts(

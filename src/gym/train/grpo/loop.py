@@ -137,7 +137,8 @@ class Loop:
             self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
             for rollout in group.scored
         )
-        found = await self._drive(critique(problem, summaries, library.render(), self.settings), "critique")
+        known = self.session.retrieval.near(library, problem).render()
+        found = await self._drive(critique(problem, summaries, known, self.settings), "critique")
         return Reflected(group, tuple(summaries), found)
 
     async def _drive(self, stage: Stage[T], name: str) -> T:

@@ -39,7 +39,7 @@ def report_of(
     seconds: float,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
-    overhead_tokens, overhead_share = _overhead(config, task, start, library, before, after)
+    overhead_tokens, overhead_share = _overhead(config, task, session, start, library, before, after)
     return Report(
         name=name,
         verified=None if weights.after is None else weights.before == weights.after,
@@ -75,23 +75,27 @@ def write_report(folder: RunDir, report: Report) -> None:
 
 
 def _overhead(
-    config: RunConfig, task: Task, start: Library, library: Library, before: Evaluation | None, after: Evaluation | None
+    config: RunConfig,
+    task: Task,
+    session: Session,
+    start: Library,
+    library: Library,
+    before: Evaluation | None,
+    after: Evaluation | None,
 ) -> tuple[int, float | None]:
     """Tokens that the library adds to a prompt, and their share of it: measured where the server counted, else estimated."""
     if before and after and not start and before.score.tokens.known and after.score.tokens.known:
         plain, told = (found.score.tokens.prompt / max(found.score.n_answers, 1) for found in (before, after))
         if told:
             return round(told - plain), (told - plain) / told
-    added = estimate_tokens(library_block(library.render()))
     instructions = config.system_prompt or task.domain.prompts.solve
-    prompts = [
-        sum(
-            estimate_tokens(message.content)
-            for message in solve_messages(problem.query, library.render(), instructions)
-        )
-        for problem in task.test or task.train
-    ]
-    return added, added / fmean(prompts) if prompts and any(prompts) else None
+    added, prompts = list[int](), list[int]()
+    for problem in task.test or task.train:
+        shown = session.retrieval(library, problem).render()
+        added.append(estimate_tokens(library_block(shown)))
+        messages = solve_messages(problem.query, shown, instructions)
+        prompts.append(sum(estimate_tokens(message.content) for message in messages))
+    return round(fmean(added)), sum(added) / sum(prompts) if sum(prompts) else None
 
 
 def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:

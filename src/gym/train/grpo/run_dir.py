@@ -15,7 +15,7 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from gym.config import EXECUTION_KEYS, RunConfig
+from gym.config import EXECUTION_KEYS, YOUNGER_KEYS, RunConfig
 from gym.core.decision import Decision
 from gym.core.draws import Draws
 from gym.core.experience import Library
@@ -121,6 +121,18 @@ class RunDir:
         """A file of one step; steps count on across epochs."""
         return self.root / f"epoch_{epoch}" / f"step_{step}" / name
 
+    def begun(self, config: RunConfig) -> RunConfig:
+        """`config` with what it leaves open taken from the run that is here: settings it began without, its encoder."""
+        file = self.path("config.yaml")
+        if not (file.exists() and self._has_calls()):
+            return config
+        saved = self._saved_config(file)
+        open_keys = {key for key in YOUNGER_KEYS.keys() - saved.keys() if key not in config.model_fields_set}
+        if config.encoder == "auto":
+            open_keys.add("encoder")
+        was = _as_it_was(saved)
+        return config.model_copy(update={key: was[key] for key in open_keys})
+
     def accept_config(self, config: RunConfig, inputs: Mapping[str, str]) -> None:
         """Write config.yaml, or compare with the one that is there: a change is refused, naming the keys (FAULTS S12).
 
@@ -130,8 +142,7 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
             saved = self._saved_config(file)
-            younger = RunConfig().identity()  # a key that is younger than the run was at its default
-            before = {key: value for key, value in {**younger, **saved}.items() if key not in EXECUTION_KEYS}
+            before = {key: value for key, value in _as_it_was(saved).items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
                 told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
@@ -301,6 +312,11 @@ class RunDir:
             return tuple(StepStats.model_validate(item) for item in saved["steps"])
         except (TypeError, KeyError, ValueError):
             return ()
+
+
+def _as_it_was(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved settings with the keys that are younger than they: as they held then."""
+    return {**RunConfig().identity(), **YOUNGER_KEYS, **saved}
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> None:

@@ -5,6 +5,7 @@ evaluation on held-out problems and the report (SPEC 1, 2.11, 4.4, 4.6, 5.4).
 """
 
 import asyncio
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from gym.core.rollout import Group
 from gym.core.trials import Trials
 from gym.core.value import digest
 from gym.embedding import similarity
+from gym.embedding.encoders import resolved
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
@@ -96,6 +98,8 @@ async def atrain(
     task = load_task(config, reward or train_reward(config), reward or held_out_reward(config))
     require_problems(config, len(task.val))
     with RunDir(run_folder(config)) as folder, rare_collections():
+        config = folder.begun(config)
+        config = config.model_copy(update={"encoder": resolved(config.encoder)})
         folder.accept_config(config, {**task.inputs(), **library_input(config)})
         folder.refuse_to_overwrite_edits(ACTOR)
         for note in (*task.notes, *before_spending(config, len(task.val))):
@@ -179,6 +183,7 @@ class Workbench:
         began = time.monotonic()
         self.write_manifest(weights)
         start = self.starting_library()
+        self.session.retrieval.expect([*self.task.train, *self.task.val, *self.task.test])
         before = await self.measure("baseline", self.task.test, start)
         self.keep("before", before, start)
         (library, why), steps, earlier_s, validated, gone = await self.learn(start)
@@ -418,7 +423,7 @@ class Workbench:
         return Admission(
             similarity=similarity(HashingEmbedder()),
             max_size=self.config.experience_max_size,
-            token_budget=self.config.experience_token_budget,
+            token_budget=self.config.experience_token_budget if self.config.retrieval == "all" else sys.maxsize,
             ground_truths=labelled,
             queries={item.id: item.query for item in self.task.train},
             injected=frozenset(shown.texts),
