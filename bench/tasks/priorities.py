@@ -1,0 +1,44 @@
+"""Hidden priorities: several facts are told, and one of them decides, always the same one."""
+
+from collections.abc import Sequence
+from random import Random
+
+from bench.tasks.family import Family, Row
+
+PRIORITY = "hidden priority"
+
+PEOPLE = (
+    "Anna", "Ben", "Carla", "David", "Elena", "Farid", "Greta", "Hugo", "Irene", "Jonas",
+    "Karim", "Lena", "Maria", "Nils", "Olga", "Paul", "Rosa", "Sven", "Tara", "Umar",
+)  # fmt: skip
+PLACES = ("mobile", "office", "home")
+CALL_QUESTIONS = (
+    "{0} can be reached under {1}. Which number do we call? Number only.",
+    "Numbers of {0}: {1}. Which one goes on the call sheet? Number only.",
+)
+
+
+def calls(rng: Random, count: int) -> Sequence[Row]:
+    """Three telephone numbers of a person; the one of the office is called, wherever it stands."""
+    numbers = rng.sample(range(20_000, 100_000), 3 * count)
+    rows = []
+    for place in range(count):
+        order = rng.sample(PLACES, len(PLACES))
+        told = dict(zip(order, map(str, numbers[3 * place : 3 * place + 3]), strict=True))
+        listed = ", ".join(f"{number} ({where})" for where, number in told.items())
+        question = CALL_QUESTIONS[place % 2].format(rng.choice(PEOPLE), listed)
+        rows.append(Row(question, told["office"]))
+    return rows
+
+
+FAMILIES = (
+    Family(
+        "calls",
+        PRIORITY,
+        (
+            "When several telephone numbers are given, choose the one marked (office), wherever it stands, and write only it.",
+        ),
+        calls,
+        max_tokens=24,
+    ),
+)
