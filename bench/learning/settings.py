@@ -21,7 +21,6 @@ SHARED: Keys = {
     "rollout_temperature": 0.7,
     "grpo_group_size": 5,
     "batch_size": 16,
-    "epochs": 1,
     "reflector_profile": "small",
     "reflector_context": 4096,
     "reflection_max_tokens": REFLECTION_TOKENS,
@@ -32,6 +31,7 @@ SHARED: Keys = {
 
 ZOO: Keys = {
     **SHARED,
+    "epochs": 2,
     "learn_from": "mixed+all_wrong",
     "screen_answers": 2,
     "gate": "auto",
@@ -39,11 +39,13 @@ ZOO: Keys = {
     "critique_feedback": True,
     "group_size_min": 3,
     "curriculum": True,
+    "inclusion": 0.7,
 }
 """Our settings."""
 
 PLAIN: Keys = {
     **SHARED,
+    "epochs": 1,
     "learn_from": "mixed",
     "screen_answers": 0,
     "gate": "none",
@@ -51,6 +53,9 @@ PLAIN: Keys = {
     "group_size_min": None,
     "group_size_max": None,
     "curriculum": False,
+    "inclusion": 1.0,
+    "retrieval": "all",
+    "encoder": "hashing",
 }
 """The three stages alone, as the paper has them: every lever is off."""
 

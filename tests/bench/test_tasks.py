@@ -106,6 +106,15 @@ def test_kinds_take_turns_and_nothing_is_drawn_twice() -> None:
 
 
 CLOCK = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+MINUTES = {None: 0, "half": 30, "ten": 10, "twenty": 20, "five": 5}
+SYMBOLS = {"kilograms": "kg", "grams": "g", "metres": "m", "litres": "l", "kilometres": "km", "millimetres": "mm"}
+
+
+def read(pattern: str, text: str) -> tuple[str, ...]:
+    """The groups of the first match."""
+    found = re.search(pattern, text)
+    assert found, text
+    return found.groups()
 
 
 def expected(problem: Problem) -> str:
@@ -115,42 +124,29 @@ def expected(problem: Problem) -> str:
         case "csv":
             return ",".join(re.findall(r"\d{4}", text))
         case "clock":
-            found = re.search(r"(?:(\w+) past )?(\w+)(?: o'clock)? in the (\w+)", text)
-            assert found
-            minute = {None: 0, "half": 30, "ten": 10, "twenty": 20, "five": 5}[found[1]]
-            half = "AM" if found[3] == "morning" else "PM"
-            return f"{CLOCK.index(found[2]) + 1}:{minute:02d} {half}"
+            lead, hour, part = read(r"(?:(\w+) past )?(\w+)(?: o'clock)? in the (\w+)", text)
+            return f"{CLOCK.index(hour) + 1}:{MINUTES[lead]:02d} {'AM' if part == 'morning' else 'PM'}"
         case "yes_no":
             return "No" if re.search(r" not |costs|only", text) else "Yes"
+        case "dates":
+            return datetime.strptime(" ".join(read(r"(\d+) ([A-Z]\w+) (\d{4})", text)), "%d %B %Y").date().isoformat()
         case "sentiment":
             return "negative" if re.search(r"pieces|regret|waste|Nobody|smells", text) else "positive"
         case "tickets":
-            money = re.search(r"charged|refund|discount|invoice", text)
-            return (
-                "billing" if money else "delivery" if re.search(r" late|wrong house|rain|tracked", text) else "repair"
-            )
+            if re.search(r"charged|refund|discount|invoice", text):
+                return "billing"
+            return "delivery" if re.search(r" late|wrong house|rain|tracked", text) else "repair"
         case "cash":
-            return re.findall(r"(\d+)\.\d\d", text)[0]
+            return read(r"(\d+)\.\d\d", text)[0]
         case "units":
-            number, word = re.findall(r"(\d+) (\w+)", text)[0]
-            symbols = {
-                "kilograms": "kg",
-                "grams": "g",
-                "metres": "m",
-                "litres": "l",
-                "kilometres": "km",
-                "millimetres": "mm",
-            }
-            return f"{number} {symbols[word]}"
+            number, word = read(r"(\d+) (\w+)", text)
+            return f"{number} {SYMBOLS[word]}"
         case "notation":
-            a, first, b, second, c = re.search(r"(\d) ([+-]) (\d) ([+-]) (\d)", text).groups()  # type: ignore[union-attr]
+            a, first, b, second, c = read(r"(\d) ([+-]) (\d) ([+-]) (\d)", text)
             right = int(b) + int(c) if second == "+" else int(b) - int(c)
             return str(int(a) + right if first == "+" else int(a) - right)
         case "calls":
-            return re.findall(r"(\d+) \(office\)", text)[0]
-        case "dates":
-            day, month, year = re.search(r"(\d+) ([A-Z]\w+) (\d{4})", text).groups()  # type: ignore[union-attr]
-            return datetime.strptime(f"{day} {month} {year}", "%d %B %Y").date().isoformat()
+            return read(r"(\d+) \(office\)", text)[0]
     raise AssertionError(problem.metadata)
 
 
