@@ -19,6 +19,6 @@ def reply(messages: Sequence[Message], sampling: Sampling) -> str:
         return json.dumps({"pattern": "<a>,<b>,<c>", "wrong": "spaces after commas", "experience": RULE})
     if messages[-1].content.startswith("I provided an assistant"):
         return f"```\n{RULE}\n```"
-    lucky = (sampling.seed or 0) % 3 == 0
+    lucky = (sampling.seed or 0) % 4 == 0
     bare = "without spaces" in system or lucky
     return ("," if bare else ", ").join(re.findall(r"\d{4,}", messages[-1].content))

@@ -1,6 +1,6 @@
 """The bench of learning, on a scripted model: equal budgets, no work done twice, figures that can say no."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,62 +8,76 @@ import pytest
 
 from bench.learning import page, same, work
 from bench.learning.cell import Cell, Cost, Outcome, cells
-from bench.learning.figures import Suite, ratio_interval
+from bench.learning.figures import Suite, mean, ratio_interval
 from bench.learning.methods import METHODS
-from bench.learning.settings import INSTRUCTIONS, PLAIN, QUICK, ZOO, known, scaled
+from bench.learning.settings import INSTRUCTIONS, PLAIN, QUICK, ZOO, Scale, known, scaled
 from bench.learning.workplace import Workplace
 from bench.report import filled
 from bench.tasks import FAMILIES
+from bench.tasks.family import Sizes
 from gym.config import RunConfig
+from gym.loop import run_on_new_loop
 
 Told = list[str]
+TINY = Scale(Sizes(train=4, val=8, test=6), held_out_k=1)
 
 
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Workplace:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    return Workplace(model="scripted:house_script:reply")
+@pytest.fixture(scope="module")
+def place() -> Iterator[Workplace]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parent))
+        yield Workplace(model="scripted:house_script:reply")
 
 
 @pytest.fixture
 def cell(tmp_path: Path) -> Cell:
-    return Cell(FAMILIES["csv"], 0, QUICK, tmp_path)
+    return Cell(FAMILIES["csv"], 0, TINY, tmp_path)
 
 
-async def outcomes(place: Workplace, cell: Cell, names: Sequence[str]) -> dict[str, Outcome]:
-    await work.run(place, [cell], names)
+@pytest.fixture(scope="module")
+def done(place: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Cell:
+    """A cell in which every method has finished."""
+    cell = Cell(FAMILIES["csv"], 0, TINY, tmp_path_factory.mktemp("done"))
+    run_on_new_loop(work.run(place, [cell], tuple(METHODS)))
+    return cell
+
+
+def outcomes(cell: Cell) -> dict[str, Outcome]:
     return {outcome.method: outcome for outcome in work.finished(cell, METHODS)}
 
 
-async def test_every_method_learns_what_the_oracle_knows_and_none_has_less_than_zoo_spent(
-    place: Workplace, cell: Cell
-) -> None:
-    found = await outcomes(place, cell, tuple(METHODS))
+def test_every_method_learns_what_the_oracle_knows(done: Cell) -> None:
+    found = outcomes(done)
     assert list(found) == list(METHODS)
-    means = {name: sum(map(sum, each.rewards.values())) / len(each.rewards) for name, each in found.items()}
-    assert means["baseline"] < 1.0
-    assert [means[name] for name in ("oracle", "zoo", "plain", "gepa")] == [1.0] * 4
-    assert found["baseline"].cost == found["oracle"].cost == Cost()
-    budget = found["zoo"].cost
-    assert budget.calls > 0
-    assert all(found[name].cost.covers(budget) for name in ("plain", "gepa"))
+    means = {name: mean(outcome) for name, outcome in found.items()}
+    assert means.pop("baseline") < 1.0
+    assert means == dict.fromkeys(means, 1.0)
     assert found["gepa"].instructions != INSTRUCTIONS
     assert found["gepa"].experiences == ()
+    assert found["zoo"].instructions == INSTRUCTIONS
 
 
-async def test_what_is_finished_is_not_done_again_and_a_lost_result_costs_no_call(place: Workplace, cell: Cell) -> None:
-    first = await outcomes(place, cell, ("baseline", "zoo", "gepa"))
-    log = next(cell.folder.glob("runs/*/gepa/calls.jsonl"))
-    lines = log.read_bytes()
-    (cell.folder / "gepa.json").unlink()
-    again = await outcomes(place, cell, ("baseline", "zoo", "gepa"))
+def test_no_rival_has_fewer_calls_or_tokens_than_zoo_spent(done: Cell) -> None:
+    found = outcomes(done)
+    budget = found["zoo"].cost
+    assert budget.calls > TINY.sizes.train
+    assert found["baseline"].cost == found["oracle"].cost == Cost()
+    assert all(found[name].cost.covers(budget) for name in ("plain", "gepa"))
+
+
+def test_a_result_that_was_lost_is_had_again_without_a_call(place: Workplace, done: Cell) -> None:
+    log = next(done.folder.glob("runs/*/gepa/calls.jsonl"))
+    first, lines = outcomes(done), log.read_bytes()
+    (done.folder / "gepa.json").unlink()
+    run_on_new_loop(work.run(place, [done], tuple(METHODS)))
+    again = outcomes(done)
     assert log.read_bytes() == lines
     assert again["gepa"].model_copy(update={"seconds": 0.0}) == first["gepa"].model_copy(update={"seconds": 0.0})
     assert again["zoo"] == first["zoo"]
 
 
 async def test_another_wording_or_scale_is_another_cell(place: Workplace, cell: Cell) -> None:
-    await outcomes(place, cell, ("oracle",))
+    await work.run(place, [cell], ["oracle"])
     other = replace(cell, family=replace(cell.family, oracle=("When asked for values, be brief.",)))
     assert list(work.finished(cell, ["oracle"])) != []
     assert list(work.finished(other, ["oracle"])) == []
@@ -175,7 +189,8 @@ def test_a_real_difference_between_draws_would_be_seen() -> None:
 
 
 async def test_the_baselines_answers_are_the_first_draws(place: Workplace, cell: Cell) -> None:
-    found = (await outcomes(place, cell, ("baseline",)))["baseline"]
+    await work.run(place, [cell], ["baseline"])
+    found = outcomes(cell)["baseline"]
     drawn = await same.draws(place, cell)
     assert {name: rewards[:1] for name, rewards in drawn.rewards.items()} == dict(found.rewards)
     assert same.kept(cell) == drawn
