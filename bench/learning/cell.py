@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,12 +78,12 @@ class Cell:
         """Where everything of it is."""
         return self.root / self.scale.name / self.family.name / f"seed-{self.seed}"
 
-    @property
+    @cached_property
     def splits(self) -> Splits:
         """Its problems."""
         return self.family.splits(self.seed, self.scale.sizes)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Of everything but the method: problems, room for an answer, answers to each."""
         problems = [[problem.id, problem.query, problem.ground_truth] for part in self.splits for problem in part]

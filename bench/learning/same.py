@@ -78,7 +78,7 @@ async def draws(place: Workplace, cell: Cell) -> Draws:
         rollouts = open_rollouts(
             config, session, load_domain(config), REWARD, stage="evaluate", group_size=DRAWS, temperature=TEMPERATURE
         )
-        answered = await evaluate(rollouts, cell.splits.test, Library(), seed=cell.seed)
+        answered = await evaluate(rollouts, cell.splits.test, Library())
     whole = {tally.problem_id: tally.rewards for tally in answered.tallies if len(tally.rewards) == DRAWS}
     made = Draws(inputs=cell.digest, rewards=whole)
     write_atomic(cell.folder / FILE, made.model_dump_json())

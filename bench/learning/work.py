@@ -7,6 +7,7 @@ from statistics import fmean
 from bench.learning.cell import Cell, Cost, Outcome
 from bench.learning.methods import METHODS
 from bench.learning.workplace import Workplace
+from gym.errors import RunFailed
 
 GUESS_S = 180.0
 """Seconds of a method before one was timed."""
@@ -36,10 +37,14 @@ async def run(place: Workplace, cells: Sequence[Cell], names: Sequence[str], clo
     for number, (cell, name) in enumerate(jobs):
         if any(finished(cell, [name])):
             continue
-        began = clock()
-        outcome = await work(place, cell, name, clock)
+        began, where = clock(), f"{cell.family.name} seed {cell.seed} {name}"
+        try:
+            outcome = await work(place, cell, name, clock)
+        except RunFailed as error:
+            place.say(f"{where} failed, the same command tries again: {error}")
+            continue
         if outcome is None:
-            place.say(f"{cell.family.name} seed {cell.seed} {name}: zoo has not run there, which sets the budget")
+            place.say(f"{where}: zoo has not run there, which sets the budget")
             continue
         took.setdefault(name, []).append(clock() - began)
         left = [other for after, other in jobs[number + 1 :] if not any(finished(after, [other]))]

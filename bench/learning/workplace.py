@@ -65,7 +65,7 @@ class Workplace:
                 group_size=cell.scale.held_out_k,
                 temperature=TEMPERATURE,
             )
-            return await evaluate(rollouts, cell.splits.test, learned.library, seed=cell.seed)
+            return await evaluate(rollouts, cell.splits.test, learned.library)
 
 
 @asynccontextmanager

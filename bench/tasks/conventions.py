@@ -18,7 +18,7 @@ MESSAGES = (
     ("error codes", "The screen shows errors {} in turn."),
     ("postcodes", "Do you deliver to postcodes {}?"),
 )
-CSV_QUESTIONS = ("Extract the {}, comma-separated: {}", "Write the {} of this ticket as a CSV row: {}")
+CSV_QUESTIONS = ("Extract the {}, comma-separated: {}", "List the {} of this ticket in one line: {}")
 
 
 def csv(rng: Random, count: int) -> Sequence[Row]:
@@ -39,7 +39,7 @@ PARTS = (
     ("in the afternoon", "PM", range(1, 6)),
     ("in the evening", "PM", range(6, 11)),
 )
-MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("ten past {}", 10), ("twenty past {}", 20), ("five past {}", 5))
+MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("ten past {}", 10), ("twenty past {}", 20))
 CLOCK_QUESTIONS = (
     "Write as a clock time: {}.",
     "The courier comes at {}. Write that as a clock time.",
@@ -74,7 +74,7 @@ STATES = (
     ("offered on Sundays", "is not offered on Sundays", "offered on Sundays"),
     ("open to everyone", "is for members only", "open to everyone"),
 )
-YES_NO_QUESTIONS = ("Policy: {}\nQuestion: {} (yes or no)\nAnswer:", "{} {} One word.", "{} {} (yes/no)")
+YES_NO_QUESTIONS = ("Policy: {}\nQuestion: {} (yes or no)\nAnswer:", "{} {}")
 
 
 def yes_no(rng: Random, count: int) -> Sequence[Row]:
@@ -85,7 +85,7 @@ def yes_no(rng: Random, count: int) -> Sequence[Row]:
         in_turn(rng, [[(*pair, True) for pair in pairs], [(*pair, False) for pair in pairs]], count)
     ):
         policy = f"{subject[0].upper()}{subject[1:]} {f'is {good}' if true else bad}."
-        question = YES_NO_QUESTIONS[place // 2 % 3].format(policy, f"{opening} {asked}?")
+        question = YES_NO_QUESTIONS[place // 2 % 2].format(policy, f"{opening} {asked}?")
         rows.append(Row(question, "Yes" if true else "No"))
     return rows
 

@@ -106,7 +106,12 @@ def test_kinds_take_turns_and_nothing_is_drawn_twice() -> None:
 
 
 CLOCK = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-MINUTES = {None: 0, "half": 30, "ten": 10, "twenty": 20, "five": 5}
+MINUTES = {
+    None: 0,
+    "half": 30,
+    "ten": 10,
+    "twenty": 20,
+}
 SYMBOLS = {"kilograms": "kg", "grams": "g", "metres": "m", "litres": "l", "kilometres": "km", "millimetres": "mm"}
 
 
