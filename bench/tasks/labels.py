@@ -39,22 +39,13 @@ def sentiment(rng: Random, count: int) -> Sequence[Row]:
     ]
 
 
-LATE = ("is three days late", "went to the wrong house", "was left in the rain", "has not been tracked since Monday")
-BROKEN = ("does not start", "makes a loud noise", "has a crack", "switches itself off")
-PAID = ("I was charged twice", "my refund is missing", "the discount was not taken off", "the invoice is wrong")
-
-
-def tickets(rng: Random, count: int) -> Sequence[Row]:
-    """A ticket about one matter or two; wherever money is among them it is `billing`."""
-    kinds = (
-        [(f"The {thing} {what}.", "delivery") for thing, what in product(THINGS, LATE)],
-        [(f"The {thing} {what} and {money}.", "billing") for thing, what, money in product(THINGS, LATE, PAID)],
-        [(f"The {thing} {what}.", "repair") for thing, what in product(THINGS, BROKEN)],
-        [(f"The {thing} {what} and {money}.", "billing") for thing, what, money in product(THINGS, BROKEN, PAID)],
-    )
+def trays(rng: Random, count: int) -> Sequence[Row]:
+    """A customer's message; complaints go to the left tray, praise to the right one."""
+    kinds = (("left", UPSET), ("right", PLEASED))
+    pools = [[(tray, message, thing) for message, thing in product(messages, THINGS)] for tray, messages in kinds]
     return [
-        Row(f"Ticket: {text}\nOne label, delivery, repair or billing:", label)
-        for text, label in in_turn(rng, kinds, count)
+        Row(f'Message: "{message.format(thing)}"\nIts tray, left or right? One lower-case word.', tray)
+        for tray, message, thing in in_turn(rng, pools, count)
     ]
 
 
@@ -67,13 +58,13 @@ FAMILIES = (
         max_tokens=24,
     ),
     Family(
-        "tickets",
+        "trays",
         TAXONOMY,
         (
-            "When a ticket mentions a charge, refund, discount or invoice, its label is billing, whatever else it says.",
-            "When asked for a label, write only the one word in lower-case letters, without a full stop.",
+            "A message that complains about something goes to the left tray.",
+            "A message that praises something or thanks us goes to the right tray.",
         ),
-        tickets,
-        max_tokens=16,
+        trays,
+        max_tokens=12,
     ),
 )

@@ -1,4 +1,4 @@
-"""Rounding, units and a house notation: small numbers, so that the rule decides and not the arithmetic."""
+"""Rounding and units: nothing to compute, so that the rule decides and not the arithmetic."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -8,7 +8,7 @@ from bench.tasks.family import Family, Row, in_turn
 
 CASH_QUESTIONS = (
     "Amount for the cash book, in whole euros: {} euros. Number only.",
-    "Round for the cash book: {} euros. Number only.",
+    "The customer paid {} euros. Whole euros for the cash book, number only:",
 )
 
 
@@ -40,22 +40,12 @@ def units(rng: Random, count: int) -> Sequence[Row]:
     ]
 
 
-def notation(rng: Random, count: int) -> Sequence[Row]:
-    """Sums and differences that the house works from the right: 9 - 2 + 3 is 9 - 5."""
-    plain = [(f"{a} + {b} - {c}", a + b - c) for a, b, c in product(range(2, 10), range(3, 10), range(1, 3))]
-    house = [(f"{a} - {b} + {c}", a - (b + c)) for a, b, c in product(range(6, 10), range(1, 4), range(1, 4))]
-    return [
-        Row(f"In stock notation: {sum_} = ? Number only.", str(value))
-        for sum_, value in in_turn(rng, (plain, house), count)
-    ]
-
-
 FAMILIES = (
     Family(
         "cash",
         "rounding",
         (
-            "When an amount goes into the cash book, write only the digits before the point; drop the cents, never round up.",
+            "In the cash book write only the whole euros, the digits before the point: no point, no cents, and never round up.",
         ),
         cash,
         max_tokens=16,
@@ -63,15 +53,10 @@ FAMILIES = (
     Family(
         "units",
         "unit",
-        ("When asked for a measure, write only the number, a space and the symbol of its unit, such as kg or km.",),
+        (
+            "When asked for a measure, write only the number, a space and the short symbol of its unit: kg, g, m, mm, km or l.",
+        ),
         units,
         max_tokens=24,
-    ),
-    Family(
-        "notation",
-        "order of operations",
-        ("In stock notation, first work out the sum or difference on the right, then take it from the first number.",),
-        notation,
-        max_tokens=16,
     ),
 )

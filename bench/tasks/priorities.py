@@ -1,6 +1,7 @@
-"""Hidden priorities: several facts are told, and one of them decides, always the same one."""
+"""What comes first: the fact that decides among several, and the steps of a job in the notation of the house."""
 
 from collections.abc import Sequence
+from itertools import permutations
 from random import Random
 
 from bench.tasks.family import Family, Row
@@ -31,6 +32,19 @@ def calls(rng: Random, count: int) -> Sequence[Row]:
     return rows
 
 
+WORK = ("sand", "paint", "pack", "weigh", "wash", "dry", "cut", "glue", "label", "test")
+STEP_QUESTIONS = (
+    "Work sheet, steps joined by >: first {}, then {}, then {}.",
+    "Chain with > for the work sheet: {}, after that {}, at the end {}.",
+)
+
+
+def steps(rng: Random, count: int) -> Sequence[Row]:
+    """Three steps of a job; the answer chains them in their order by `>` without blanks."""
+    jobs = rng.sample(list(permutations(WORK, 3)), count)
+    return [Row(STEP_QUESTIONS[place % 2].format(*job), ">".join(job)) for place, job in enumerate(jobs)]
+
+
 FAMILIES = (
     Family(
         "calls",
@@ -39,6 +53,13 @@ FAMILIES = (
             "When several telephone numbers are given, choose the one marked (office), wherever it stands, and write only it.",
         ),
         calls,
+        max_tokens=24,
+    ),
+    Family(
+        "steps",
+        "order of operations",
+        ("For a work sheet, write only the steps in their order joined by > without spaces, in lower-case letters.",),
+        steps,
         max_tokens=24,
     ),
 )

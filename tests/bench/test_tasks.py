@@ -75,15 +75,15 @@ NEAR_MISSES = {
     "yes_no": ("yes", "Yes.", "No", "Yes, it is"),
     "dates": ("2019-4-7", "07-04-2019", "2019/04/07", "2019-07-04"),
     "sentiment": ("Positive", "positive.", "negative", "sentiment: positive"),
-    "tickets": ("Billing", "delivery", "billing, delivery", "billing."),
+    "trays": ("Left", "right", "left.", "left tray"),
     "cash": ("46", "45.00", "45 euros", "45.93"),
     "units": ("66kg", "66 kilograms", "66 KG", "66", "66 kg."),
-    "notation": ("8", "2.0", "7 - 2 + 3 = 2", "-2"),
+    "steps": ("sand > wash > pack", "wash>sand>pack", "sand>wash", "Sand>wash>pack", "sand>wash>pack."),
     "calls": ("25313", "91063 (office)", "office", "9106"),
 }
 RIGHT = {
     "csv": "1234,5678,9012", "clock": "7:30 AM", "yes_no": "Yes", "dates": "2019-04-07", "sentiment": "positive",
-    "tickets": "billing", "cash": "45", "units": "66 kg", "notation": "2", "calls": "91063",
+    "trays": "left", "cash": "45", "units": "66 kg", "steps": "sand>wash>pack", "calls": "91063",
 }  # fmt: skip
 
 
@@ -106,6 +106,7 @@ def test_kinds_take_turns_and_nothing_is_drawn_twice() -> None:
 
 
 CLOCK = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+STOP = {"first", "then", "after", "that", "at", "the", "end"}
 MINUTES = {
     None: 0,
     "half": 30,
@@ -137,19 +138,15 @@ def expected(problem: Problem) -> str:
             return datetime.strptime(" ".join(read(r"(\d+) ([A-Z]\w+) (\d{4})", text)), "%d %B %Y").date().isoformat()
         case "sentiment":
             return "negative" if re.search(r"pieces|regret|waste|Nobody|smells", text) else "positive"
-        case "tickets":
-            if re.search(r"charged|refund|discount|invoice", text):
-                return "billing"
-            return "delivery" if re.search(r" late|wrong house|rain|tracked", text) else "repair"
+        case "trays":
+            return "left" if re.search(r"pieces|regret|waste|Nobody|smells", text) else "right"
         case "cash":
             return read(r"(\d+)\.\d\d", text)[0]
         case "units":
             number, word = read(r"(\d+) (\w+)", text)
             return f"{number} {SYMBOLS[word]}"
-        case "notation":
-            a, first, b, second, c = read(r"(\d) ([+-]) (\d) ([+-]) (\d)", text)
-            right = int(b) + int(c) if second == "+" else int(b) - int(c)
-            return str(int(a) + right if first == "+" else int(a) - right)
+        case "steps":
+            return ">".join(word for word in re.findall(r"[a-z]+", text.partition(":")[2]) if word not in STOP)
         case "calls":
             return read(r"(\d+) \(office\)", text)[0]
     raise AssertionError(problem.metadata)
