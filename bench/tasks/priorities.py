@@ -14,8 +14,8 @@ PEOPLE = (
 )  # fmt: skip
 PLACES = ("mobile", "office", "home")
 CALL_QUESTIONS = (
-    "{0} can be reached under {1}. Which number do we call? Number only.",
-    "Numbers of {0}: {1}. Which one goes on the call sheet? Number only.",
+    "{0}: {1}. Which number do we call? Number only.",
+    "{0}: {1}. Which number goes on the call sheet? Number only.",
 )
 
 
@@ -26,7 +26,7 @@ def calls(rng: Random, count: int) -> Sequence[Row]:
     for place in range(count):
         order = rng.sample(PLACES, len(PLACES))
         told = dict(zip(order, map(str, numbers[3 * place : 3 * place + 3]), strict=True))
-        listed = ", ".join(f"{number} ({where})" for where, number in told.items())
+        listed = ", ".join(f"{where} {number}" for where, number in told.items())
         question = CALL_QUESTIONS[place % 2].format(rng.choice(PEOPLE), listed)
         rows.append(Row(question, told["office"]))
     return rows
@@ -35,14 +35,17 @@ def calls(rng: Random, count: int) -> Sequence[Row]:
 WORK = ("sand", "paint", "pack", "weigh", "wash", "dry", "cut", "glue", "label", "test")
 STEP_QUESTIONS = (
     "Work sheet, steps joined by >: first {}, then {}, then {}.",
-    "Chain with > for the work sheet: {}, after that {}, at the end {}.",
+    "Steps joined by > for the work sheet: {}, then {}, finally {}.",
 )
 
 
 def steps(rng: Random, count: int) -> Sequence[Row]:
-    """Three steps of a job; the answer chains them in their order by `>` without blanks."""
+    """Three steps of a job; the answer chains them in their order, each with a capital letter."""
     jobs = rng.sample(list(permutations(WORK, 3)), count)
-    return [Row(STEP_QUESTIONS[place % 2].format(*job), ">".join(job)) for place, job in enumerate(jobs)]
+    return [
+        Row(STEP_QUESTIONS[place % 2].format(*job), " > ".join(step.capitalize() for step in job))
+        for place, job in enumerate(jobs)
+    ]
 
 
 FAMILIES = (
@@ -50,7 +53,7 @@ FAMILIES = (
         "calls",
         PRIORITY,
         (
-            "When several telephone numbers are given, choose the one marked (office), wherever it stands, and write only it.",
+            "When several telephone numbers are given, always choose the one after the word office, and write only that number.",
         ),
         calls,
         max_tokens=24,
@@ -58,7 +61,7 @@ FAMILIES = (
     Family(
         "steps",
         "order of operations",
-        ("For a work sheet, write only the steps in their order joined by > without spaces, in lower-case letters.",),
+        ("For a work sheet, write only the three steps in their order, each with a capital letter, joined by ' > '.",),
         steps,
         max_tokens=24,
     ),
