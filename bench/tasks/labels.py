@@ -63,6 +63,7 @@ FAMILIES = (
         (
             "A message that complains about something goes to the left tray.",
             "A message that praises something or thanks us goes to the right tray.",
+            "When asked for a tray, write only left or right, in lower-case letters.",
         ),
         trays,
         max_tokens=12,
