@@ -23,21 +23,24 @@ def cash(rng: Random, count: int) -> Sequence[Row]:
 
 
 UNITS = (
-    ("The parcel weighs {} kilograms. How heavy is it?", "kg"),
-    ("The cable is {} metres long. How long is it?", "m"),
-    ("The tank holds {} litres. How much does it hold?", "l"),
-    ("The tour is {} kilometres long. How far is it?", "km"),
-    ("The screw is {} millimetres long. How long is it?", "mm"),
-    ("The bag weighs {} grams. How heavy is it?", "g"),
+    ("parcel", "weighs {} kilograms. How heavy is it?", "kilograms", "kg"),
+    ("cable", "is {} metres long. How long is it?", "metres", "m"),
+    ("tank", "holds {} litres. How much does it hold?", "litres", "l"),
+    ("tour", "is {} kilometres long. How far is it?", "kilometres", "km"),
+    ("screw", "is {} millimetres long. How long is it?", "millimetres", "mm"),
+    ("bag", "weighs {} grams. How heavy is it?", "grams", "g"),
 )
 
 
 def units(rng: Random, count: int) -> Sequence[Row]:
-    """A quantity; the answer is the number, a space and the unit's symbol."""
-    kinds = [[(question, symbol, number) for number in range(2, 98)] for question, symbol in UNITS]
-    return [
-        Row(question.format(number), f"{number} {symbol}") for question, symbol, number in in_turn(rng, kinds, count)
-    ]
+    """A quantity, asked for at length or in short; the answer is the number, a space and the unit's symbol."""
+    kinds = [[(*unit, number) for number in range(2, 98)] for unit in UNITS]
+    rows = []
+    for place, (thing, told, word, symbol, number) in enumerate(in_turn(rng, kinds, count)):
+        short = f"A {thing} of {number} {word}. Its label, as short as possible:"
+        asked = short if place // len(UNITS) % 2 else f"The {thing} {told.format(number)}"
+        rows.append(Row(asked, f"{number} {symbol}"))
+    return rows
 
 
 FAMILIES = (
