@@ -33,13 +33,12 @@ def csv(rng: Random, count: int) -> Sequence[Row]:
     return rows
 
 
-HOURS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PARTS = (
     ("in the morning", "AM", range(5, 12)),
     ("in the afternoon", "PM", range(1, 6)),
     ("in the evening", "PM", range(6, 11)),
 )
-MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("ten past {}", 10), ("twenty past {}", 20))
+MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("10 past {}", 10), ("20 past {}", 20))
 CLOCK_QUESTIONS = (
     "Write as a clock time: {}.",
     "The courier comes at {}. Write that as a clock time.",
@@ -48,11 +47,11 @@ CLOCK_QUESTIONS = (
 
 
 def clock(rng: Random, count: int) -> Sequence[Row]:
-    """A time of day in words; the answer is h:mm AM or PM."""
+    """A time of day as people say it; the answer is h:mm AM or PM."""
     kinds = [[(part, hour, minute) for hour, minute in product(part[2], MINUTES)] for part in PARTS]
     rows = []
     for place, (part, hour, (words, minute)) in enumerate(in_turn(rng, kinds, count)):
-        told = f"{words.format(HOURS[hour - 1])} {part[0]}"
+        told = f"{words.format(hour)} {part[0]}"
         rows.append(Row(CLOCK_QUESTIONS[place // 3 % 3].format(told), f"{hour}:{minute:02d} {part[1]}"))
     return rows
 
