@@ -9,10 +9,10 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test check format bench bench-learning docs clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Zoo Gym needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
@@ -45,6 +45,10 @@ docs: $(READY) ## write the generated pages (command line, configuration)
 
 bench: $(READY) ## benchmarks, each beside its reference (ONLY=throughput for one, SCALE=0.1 for a quick look)
 	@$(BIN)/python -m bench $(ONLY) --scale $(SCALE)
+
+bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=0.5)
+	@$(BIN)/gym model get qwen2.5-coder-1.5b
+	@$(BIN)/python -m bench.learning --scale $(SCALE)
 
 clean: ## remove the environment and caches; runs under output/ stay
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

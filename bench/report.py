@@ -92,10 +92,10 @@ def written() -> str:
     return "\n\n".join(parts)
 
 
-def filled(page: str, figures: str) -> str:
+def filled(page: str, figures: str, begin: str = BEGIN, end: str = END) -> str:
     """The page with `figures` between its markers, in place of what stood there."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{rest.split(END)[1]}"
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n\n{figures}\n\n{end}{rest.split(end)[1]}"
 
 
 def missed() -> list[str]:
