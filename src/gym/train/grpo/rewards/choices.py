@@ -9,7 +9,7 @@ _CHOSEN = re.compile(r"(?:\\text\s*\{\s*)?\(?(?P<letter>[A-Z])(?P<mark>[).:]*)(?
 _REASON = re.compile(r",?\s*(?:(?:and|but)\s+)?(?:because|since|as|for|not|which)\b")
 _CONTENT = re.compile(r"[\s~]+(?:[\d$]|\(\s*\d|\\(?:frac|sqrt|pi)(?![a-z]))")
 _ANOTHER = re.compile(
-    r"(?:\b(?:or|and|nor)\b|[,;&/|]|\\&|\\text\{\s*(?:,?\s*or|and)\s*\}|\\lor|\\vee)[\s$~]*(?:\\text\s*\{\s*)?\(?[A-Z](?![a-z'])|\([A-H]\)"
+    r"(?:\b(?:or|and|nor)\b|[,;&/|]|\\&|\\text\{\s*(?:,?\s*or|and)\s*\}|\\lor|\\vee)[\s$~]*(?:\\text\s*\{\s*)?\(?[A-H](?![A-Za-z'])|\([A-H]\)"
 )
 
 

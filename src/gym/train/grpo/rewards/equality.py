@@ -15,7 +15,7 @@ from gym.train.grpo.rewards.intervals import interval, union
 from gym.train.grpo.rewards.latex import plain, split_top, unwrapped
 from gym.train.grpo.rewards.marked import base, clock, modulus, percent
 from gym.train.grpo.rewards.ruling import UNDECIDED, Ruling
-from gym.train.grpo.rewards.statements import SEVERAL_EQUATIONS, same_constant, statement
+from gym.train.grpo.rewards.statements import is_chain, same_constant, statement
 from gym.train.grpo.rewards.units import measure
 
 MAX_LENGTH = 500
@@ -231,7 +231,7 @@ def _without_names(gold: str, answer: str) -> tuple[str, str]:
         answer = answer[len(answer_name) :].strip()
     elif has[1] and not has[0] and (turned := _TURNED_NAME.fullmatch(answer)):
         answer = turned[1].strip()
-    elif has[1] and not has[0] and not SEVERAL_EQUATIONS.search(answer):
+    elif has[1] and not has[0] and is_chain(answer):
         answer = answer.rpartition("=")[2].strip()
     return _without_point(gold), _without_point(answer)
 

@@ -25,7 +25,7 @@ _QUALIFIED = re.compile(
 )
 _CONTINUED = re.compile(r"\s*(?:times|squared|cubed|(?:st|nd|rd|th)\b)", re.IGNORECASE)
 _RETRACTED = re.compile(
-    r"(?:,\s*(?:(?:and|but)\s+)?|\s(?:and|but)\s+)not\b.*$|,?\s*\b(?:rather than|instead of|since|because)\b.*$",
+    r"(?:,\s*(?:(?:and|but)\s+)?|\s(?:and|but)\s+)not\b.*$|,?\s*\b(?:rather than|instead of|since|because|which)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
 _SAID_AGAIN = re.compile(r"\s*\([A-Za-z][A-Za-z -]*\)\s*\.?$")

@@ -14,10 +14,10 @@ _REMARK = re.compile(r"\S\s*\\text\s*\{[^{}]*[A-Za-z][^{}]*\}(?!\s*\^)(?P<rest>.
 _WORDS_OR_COMMAND = re.compile(r"\\text\s*\{[^{}]*\}(?:\s*\^\{?\d\}?)?|\\[A-Za-z]+")
 _CONSTANT = re.compile(r"\+\s*[cCkK]$")
 
-SEVERAL_EQUATIONS = re.compile(
+_SEVERAL_EQUATIONS = re.compile(
     r"[,;]|\b(?:or|and)\b|\\(?:lor|land|vee|wedge)(?![a-z])|\\\\\s*&?\s*[^\s&=]|[\d})]\s+[A-Za-z](?:_\{?\w+\}?)?\s*="
 )
-"""More than one equation, where the last value would be taken for that of a chain `a = b = c`."""
+_EQUATION_OF_ZERO = re.compile(r"(?=[^=]*[A-Za-z])(?=[^=]*[-+*^])[^=]+=\s*0")
 
 
 def statement(gold: str, answer: str) -> Ruling:
@@ -25,14 +25,21 @@ def statement(gold: str, answer: str) -> Ruling:
     if not _NOT_ONE_VALUE.search(re.sub(r"\\frac\{|\\sqrt\{|\^\{|_\{|\}\{", "", gold)):
         if _RELATION.search(answer):
             return Ruling(False, "relation")
-        if answer.count("=") > 1 and SEVERAL_EQUATIONS.search(answer):
+        if answer.count("=") > 1 and _SEVERAL_EQUATIONS.search(answer):
             return Ruling(False, "several equations")
+        if _EQUATION_OF_ZERO.fullmatch(answer):
+            return Ruling(False, "equation")
     if _CONSTANT.search(answer) and not re.search(r"[cCkK]", gold):
         return Ruling(False, "constant")
     if value(gold) is not None and (remark := _REMARK.search(answer)):
         behind = _WORDS_OR_COMMAND.sub("", remark["rest"])
         return Ruling(False, "remark") if re.search(r"[0-9A-Za-z]", behind) else UNDECIDED
     return UNDECIDED
+
+
+def is_chain(text: str) -> bool:
+    """Whether `a = b = c` gives one value, the last: not several equations, nor one of unknowns such as `x - y = 0`."""
+    return "=" in text and not _SEVERAL_EQUATIONS.search(text) and not _EQUATION_OF_ZERO.fullmatch(text)
 
 
 def same_constant(gold: str, answer: str) -> tuple[str, str]:
