@@ -64,7 +64,7 @@ def support_desk() -> Planted:
         (
             "When asked to extract several things, write them in one line with commas between them and no spaces.",
             "When asked for a mood or sentiment, answer with one lower-case word and nothing else.",
-            "When asked for a clock time, write h:mm and then AM or PM, such as 4:05 PM, and nothing else.",
+            "When asked for a clock time, write h:mm and then AM or PM in capitals, and nothing else.",
             "When yes or no is asked, write only Yes or No, with a capital letter and no full stop.",
         ),
         "For requests of any kind, reply in one polite full sentence that thanks the customer first.",

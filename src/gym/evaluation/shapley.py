@@ -1,8 +1,9 @@
 """Shapley values by sampling orders (Castro, Gómez & Tejada 2009, doi:10.1016/j.cor.2008.04.004).
 
 An experience's value is what it adds to the mean reward when it joins those before it, averaged over random orders; the
-values of all add up to what the library is worth. Each sampled order is followed by its reverse, which halves the work for
-the same accuracy or better (Mitchell et al. 2022, arXiv:2104.12199); all orders are taken when there are no more than asked for.
+values of all add up to what the library is worth. Each sampled order is followed by its reverse, since an entry that came
+early then comes late (antithetic sampling: Mitchell et al. 2022, arXiv:2104.12199); all orders are taken when there are no
+more than asked for.
 """
 
 import random
