@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -58,16 +59,11 @@ def test_an_unknown_set_names_the_nearest_one() -> None:
         load("aime2")
 
 
-def test_a_set_that_is_nowhere_says_both_ways_to_get_it(tmp_path: Path) -> None:
-    try:
-        import datasets  # noqa: F401
-    except ImportError:
-        with pytest.raises(
-            DataError, match=r"'aime24' is not in '.*': put aime_2024.jsonl.*--data-dir.*zoo-gym\[data\]' where"
-        ):
-            load("aime24", tmp_path)
-    else:
-        pytest.skip("the extra is installed, and a hub may answer")
+def test_a_set_that_is_nowhere_says_both_ways_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    words = r"'aime24' is not in '.*': put aime_2024\.jsonl.*--data-dir.*zoo-gym\[data\]' where"
+    with pytest.raises(DataError, match=words):
+        load("aime24", tmp_path)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data sets are not here")
