@@ -77,6 +77,8 @@ class Loop:
     """The gate for a step, given the library that its prompts showed."""
     screen: Screen | None = None
     """Tries proposals before they are consolidated; None believes them."""
+    near: Callable[[Library, Problem], Library] = lambda library, problem: library
+    """What of a library that is too long for a prompt the critique of a problem sees."""
     watch: Watch = field(default_factory=Silent)
     learn_from: str = "mixed"
     domain: str = ""
@@ -109,7 +111,7 @@ class Loop:
             self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
             for rollout in group.scored
         )
-        known = self.session.retrieval.near(library, problem).render()
+        known = self.near(library, problem).render()
         found = await self._drive(critique(problem, summaries, known, self.settings), "critique")
         return Reflected(group, tuple(summaries), found)
 

@@ -257,6 +257,7 @@ class Workbench:
             settings=self.reflection(),
             admission=self.admission,
             screen=self.screen(),
+            near=self.session.retrieval.near,
             watch=self.watch,
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
