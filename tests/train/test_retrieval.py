@@ -260,3 +260,15 @@ def test_a_run_from_before_there_was_retrieval_goes_on_without_it(configured: Co
     assert "encoder" not in json.loads((before.folder / "manifest.json").read_text(encoding="utf-8"))
     with pytest.raises(ConfigError, match="retrieval: 'all' → 'top_k'"):
         train(configured(epochs=1, retrieval="top_k"))
+
+
+def test_the_critique_sees_the_nearest_of_a_library_that_is_too_long(configured: Configured, tmp_path: Path) -> None:
+    texts = ["When apples are counted, count how many apples twice.", "For a ship, use knots.", "If it rains, wait."]
+    (tmp_path / "lib.json").write_text(json.dumps(texts), encoding="utf-8")
+    config = configured(model="scripted:desk_script:stubborn", epochs=1, experiences=str(tmp_path / "lib.json"))
+    run = train(config.model_copy(update={"experience_token_budget": 32, "retrieval_k": 1, "relevance": 1.0}))
+    with CallLog.open(run.folder / "calls.jsonl") as log:
+        asked = [call.request.messages[1].content for call in log if call.stage == "critique"]
+    assert {rollout.shown for rollout in rollouts_of(run)} == {()}
+    assert any(texts[0] in prompt for prompt in asked)
+    assert {prompt.count("[G") for prompt in asked} == {1, 3}  # all while it fits, then one

@@ -85,6 +85,8 @@ class Loop:
     """Tries proposals before they are consolidated; None believes them."""
     credit: Credit | None = None
     """Measures what each experience does, where not every rollout is shown all; None where it is."""
+    near: Callable[[Library, Problem], Library] = lambda library, problem: library
+    """What of a library that is too long for a prompt the critique of a problem sees."""
     watch: Watch = field(default_factory=Silent)
     learn_from: str = "mixed"
     domain: str = ""
@@ -137,7 +139,7 @@ class Loop:
             self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
             for rollout in group.scored
         )
-        known = self.session.retrieval.near(library, problem).render()
+        known = self.near(library, problem).render()
         found = await self._drive(critique(problem, summaries, known, self.settings), "critique")
         return Reflected(group, tuple(summaries), found)
 

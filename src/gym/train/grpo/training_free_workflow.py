@@ -344,6 +344,7 @@ class Workbench:
             admission=self.admission,
             screen=self.screen(),
             credit=Credit(self.config.credit_margin) if self.config.inclusion < 1.0 else None,
+            near=self.session.retrieval.near,
             watch=self.watch,
             learn_from=self.config.learn_from,
             domain=self.task.domain.name,
