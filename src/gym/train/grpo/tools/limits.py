@@ -13,7 +13,7 @@ Protection = Literal["files", "environment", "signals", "network", "processes", 
 _LAYERS: dict[Protection, tuple[str, ...]] = {
     "files": ("mnt", "landlock"),
     "environment": ("pid", "landlock", "own user"),
-    "signals": ("pid", "own user", "landlock signals", "seccomp"),
+    "signals": ("pid", "own user", "seccomp"),
     "network": ("net", "seccomp"),
     "processes": ("pid", "seccomp"),
     "process count": ("own count",),

@@ -64,9 +64,10 @@ class Call:
         self.take_reports()
 
     def passed(self) -> str:
-        """How the call has ended; empty: it has not."""
+        """How the call has ended; empty: it has not. What it leaves behind must be within the limits, too."""
         if self._state:
-            return self._state
+            left_behind = self._excess(self._use()) if self._state == "done" else ""
+            return left_behind or self._state
         if (now := time.monotonic()) > self._ends:
             return "wall"
         if self.output.bytes > self.limits["output_mb"] << 20:
@@ -75,8 +76,9 @@ class Call:
             return ""
         self._next_look = now + TICK_MS / 1000
         used = self._use()
-        if used.cpu_s - self._cpu_before > self.limits["cpu_s"]:
-            return "cpu"
+        return "cpu" if used.cpu_s - self._cpu_before > self.limits["cpu_s"] else self._excess(used)
+
+    def _excess(self, used: Use) -> str:
         if used.processes > self.limits["processes"]:
             return "processes"
         if used.files > MOST_FILES:
