@@ -293,11 +293,11 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def main() -> None:
-    """Serve the plan given as JSON, on the core given as second argument."""
+    """Serve the plan given as JSON (without one: the usual plan), on the core given as second argument."""
     if len(sys.argv) > 2:
         pin(int(sys.argv[2]))
     with asyncio.Runner(loop_factory=_loop()) as runner:
-        runner.run(_serve(Plan.from_json(sys.argv[1])))
+        runner.run(_serve(Plan.from_json(sys.argv[1] if len(sys.argv) > 1 else "{}")))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from gym.embedding.minilm import MiniLM
 from gym.llm.local.get import fetch
 
 settings.register_profile("gate", derandomize=True, deadline=None)  # the gate must not depend on luck
@@ -23,6 +24,13 @@ def smollm() -> Path:
 def qwen_small() -> Path:
     """Qwen2.5-Coder-0.5B: follows a hand-written rule."""
     return _model("qwen2.5-coder-0.5b")
+
+
+@pytest.fixture(scope="session")
+def minilm() -> MiniLM:
+    """all-MiniLM-L6-v2, the encoder that knows meaning."""
+    weights = _model("all-minilm-l6-v2")
+    return MiniLM(weights, weights.with_name("all-minilm-l6-v2.tokenizer.json"))
 
 
 def _model(name: str) -> Path:

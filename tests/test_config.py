@@ -180,6 +180,8 @@ def test_a_servers_secrets_are_filled_in_when_it_starts_and_never_saved() -> Non
         ({"files": {}}, "give either command (a program to start) or url"),
         ({"files": {"command": "x", "url": "http://y"}}, "give either command (a program to start) or url"),
         ({"files": {"command": "x", "comand": "y"}}, "mcp_servers.files.comand: Extra inputs are not permitted"),
+        ({"files": 3}, "mcp_servers.files: expected {command, args, env} or {url, headers}"),
+        ("files", "mcp_servers: expected {name: {command, args, env} or {url, headers}}"),
         ({"my files": {"command": "x"}}, "'my files' is no name for a server"),
         ({"files": {"url": "http://y", "headers": {"Authorization": ["s3cret"]}}}, "mcp_servers.files.headers"),
     ],

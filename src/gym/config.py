@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from gym.core.value import digest
 from gym.errors import ConfigError
@@ -38,6 +39,7 @@ ALIASES = {
     "temperature": "rollout_temperature",
     "training_free": "continuous_learning_grpo",
     "use_ground_truth": "use_groundtruth",
+    "ground_truth": "use_groundtruth",
 }
 """Other names a key is known by: the command's short forms and the paper's."""
 
@@ -66,6 +68,9 @@ EXECUTION_KEYS = frozenset(
     }
 )
 """Keys that may change between a stop and its resume: they alter how the work is done, not what comes out."""
+
+YOUNGER_KEYS: Mapping[str, Any] = {"retrieval": "all", "encoder": "hashing"}
+"""What held before there was the key, where that is not its default: a run that is older goes on so."""
 
 ENDPOINT_KEYS = frozenset({"provider", "api_base_url", "api_key"})
 """Where the policy's model is and what opens it."""
@@ -121,6 +126,16 @@ class RunConfig(BaseModel):
     finetuning_type: Literal["grpo"] = Field(default="grpo", description="the paper's name of the method")
     continuous_learning_grpo: bool = Field(default=True, description="training-free: the library learns, not weights")
     grpo_group_size: int = Field(default=5, ge=1, description="G, answers to each training problem")
+    group_size_min: int | None = Field(
+        default=None,
+        ge=2,
+        description="stop a group of N answers or more as soon as their rewards differ (default: G answers always)",
+    )
+    group_size_max: int | None = Field(
+        default=None,
+        ge=2,
+        description="draw on to N answers while all G of a group got the same reward (default: leave it)",
+    )
     grpo_normalize_advantages: bool = Field(default=False, description="accepted; the training-free mode has none")
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
@@ -200,14 +215,41 @@ class RunConfig(BaseModel):
     learn_from: Literal["mixed", "mixed+all_wrong"] = Field(
         default="mixed", description="which groups teach; all-wrong ones by contrast with the reference"
     )
+    curriculum: bool = Field(
+        default=False,
+        description="from the second epoch on, problems whose last group taught nothing rest, and undecided ones are drawn twice",
+    )
+    critique_feedback: bool = Field(
+        default=False, description="show the critic what the reward said of each attempt (needs ground truth)"
+    )
     screen_answers: int = Field(
         default=0,
         ge=0,
         description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve; 0: off",
     )
+    inclusion: float = Field(
+        default=1.0,
+        gt=0.0,
+        le=1.0,
+        description="chance of each experience to stand in a training prompt: below 1 measures what each does, and "
+        "proposes harmful and useless ones for removal (0.7 is a good value)",
+    )
+    credit_margin: float = Field(
+        default=0.05,
+        ge=0.0,
+        le=1.0,
+        description="with inclusion: an experience that surely adds less than this to the mean reward is useless; 0: "
+        "only harmful ones are proposed",
+    )
     gate: Literal["auto", "paired", "none"] = Field(
         default="auto",
         description="keep a step's library only when validation problems speak for it; auto: when there are any",
+    )
+    gate_error: float = Field(
+        default=0.05,
+        gt=0.0,
+        lt=0.5,
+        description="chance, at most, that the gate takes a step which changes nothing for better",
     )
     gate_margin: float | None = Field(
         default=None,
@@ -217,7 +259,19 @@ class RunConfig(BaseModel):
     )
     experience_lib_path: str = Field(default="", description="library to start from")
     experience_max_size: int = Field(default=100, ge=1, description="entries at most")
-    experience_token_budget: int = Field(default=4000, ge=32, description="tokens of the rendered library at most")
+    experience_token_budget: int = Field(
+        default=4000, ge=32, description="tokens of experiences in a prompt; with retrieval: all, of the whole library"
+    )
+    retrieval: Literal["all", "top_k", "auto"] = Field(
+        default="auto", description="what a prompt shows of the library; auto: all of it up to the budget, top_k above"
+    )
+    retrieval_k: int = Field(default=20, ge=1, description="experiences nearest to the query that top_k shows")
+    relevance: float | None = Field(
+        default=None, ge=0.0, le=1.0, description="leave out experiences with a lower cosine to the query, e.g. 0.3"
+    )
+    encoder: Literal["auto", "minilm", "hashing"] = Field(
+        default="auto", description="of retrieval; auto: minilm (knows meaning) where it is installed and fetched"
+    )
 
     budget_usd: float | None = Field(default=None, gt=0.0, description="stop cleanly before spending more dollars")
     budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
@@ -260,6 +314,11 @@ class RunConfig(BaseModel):
         if text != "auto" and not (text.isdecimal() and int(text) >= 1):
             raise ValueError("give the calls in flight as a number of 1 or more, or auto")
         return text if text == "auto" else int(text)
+
+    @property
+    def retrieves(self) -> bool:
+        """Whether a prompt may show a part of the library."""
+        return self.retrieval != "all" or self.relevance is not None
 
     def identity(self) -> dict[str, Any]:
         """What decides the result: every field but the execution keys. Saved, compared on resume."""
@@ -398,4 +457,14 @@ def _first_error(error: ValidationError, where: str) -> str:
     key = ".".join(str(part) for part in first["loc"])
     secret = "key" in key or "url" in key or key.startswith("mcp_servers")
     got = "" if secret else f" (got {first.get('input')!r})"
-    return f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}{got}"
+    return f"{where}: {key}: {_wanted(first)}{got}"
+
+
+def _wanted(error: ErrorDetails) -> str:
+    """What is wrong with a value; of a mapping, how it should look."""
+    match error["type"], error["loc"]:
+        case "dict_type", (str(field),):
+            return f"expected {RunConfig.model_fields[field].description}"
+        case "model_type", _:
+            return "expected {command, args, env} or {url, headers}"
+    return error["msg"].removeprefix("Value error, ")

@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 import sys
+import traceback
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -16,21 +18,24 @@ class Kind(NamedTuple):
 
     package: str
     attribute: str
+    modules: Mapping[str, str] = {}
+    """Names that are not those of their modules."""
 
 
 KINDS = {
     "provider": Kind("gym.llm.providers", "PROVIDER"),
     "reward": Kind("gym.train.grpo.rewards", "REWARD"),
     "domain": Kind("gym.train.grpo.domains", "DOMAIN"),
-    "tool": Kind("gym.train.grpo.tools", "TOOL"),
+    "tool": Kind("gym.train.grpo.tools", "TOOL", {"python": "python_sandbox"}),
 }
 
 
 def names(kind: str) -> tuple[str, ...]:
     """Every built-in and registered name of a kind, sorted."""
     package = importlib.import_module(KINDS[kind].package)
+    spelt = {module: name for name, module in KINDS[kind].modules.items()}
     builtin = {
-        module.name
+        spelt.get(module.name, module.name)
         for module in pkgutil.iter_modules(package.__path__)
         if _declares(package.__path__, module.name, KINDS[kind].attribute)
     }
@@ -45,21 +50,23 @@ def resolve(kind: str, name: str) -> Any:
     if ":" in name:
         return import_attribute(name, what=kind)
     known = names(kind)
-    module_name = name.replace("-", "_").lower()
+    known_as = name.replace("-", "_").lower()
     for point in entry_points(group=f"gym.{kind}"):
         if point.name == name:
             return point.load()
-    if module_name not in known:
-        near = get_close_matches(module_name, known, n=1)
+    if known_as not in known:
+        near = get_close_matches(known_as, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ConfigError(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}, or pkg.mod:NAME of your own")
-    module = importlib.import_module(f"{KINDS[kind].package}.{module_name}")
+    module = importlib.import_module(f"{KINDS[kind].package}.{KINDS[kind].modules.get(known_as, known_as)}")
     return getattr(module, KINDS[kind].attribute)
 
 
 def import_attribute(path: str, what: str) -> Any:
-    """The object at `pkg.mod:ATTR`; raises `ConfigError` that says which half is missing."""
+    """The object at `pkg.mod:ATTR`; raises `ConfigError` that says which half is missing or broken."""
     module_name, _, attribute = path.partition(":")
+    if not (module_name and attribute):
+        raise ConfigError(f"{what} {path!r}: give it as pkg.mod:NAME")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -67,12 +74,22 @@ def import_attribute(path: str, what: str) -> Any:
         module = importlib.import_module(module_name)
     except ImportError as error:
         raise ConfigError(f"{what} {path!r}: cannot import {module_name!r} ({error})") from error
+    except Exception as error:  # a module of the user's runs when it is imported, and may raise anything
+        raise ConfigError(f"{what} {path!r}: importing {module_name!r} raised {_raised(error)}") from error
     found = module
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise ConfigError(f"{what} {path!r}: {module_name!r} has no {attribute!r}")
         found = getattr(found, part)
     return found
+
+
+def _raised(error: Exception) -> str:
+    """The exception, and where in the user's file it was raised."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def _declares(search: Any, module: str, attribute: str) -> bool:

@@ -103,3 +103,4 @@ def test_what_the_figures_leave_out_is_said(data: Path) -> None:
     assert result.exit_code == 0
     assert "no model is given" in result.stderr
     assert "judge's own calls" in result.stderr
+    assert "each tool step" in run("--data", data, "--reward", "exact", "--mode", "agent").stderr

@@ -65,6 +65,55 @@ def test_eval_prints_one_object_with_the_settled_keys(folder: Path) -> None:
     assert found["usd"] == 0.0  # a scripted model bills nobody
 
 
+def manifest(folder: Path, run: str = "eval-test-scripted-desk_script-reply", name: str = "manifest.json") -> Any:
+    return json.loads((folder / "output" / run / name).read_text(encoding="utf-8"))
+
+
+def test_eval_leaves_a_manifest_of_what_was_measured_in_the_form_of_a_training_runs(folder: Path) -> None:
+    shown(gym(folder, *EVAL))
+    plain = manifest(folder)
+    shown(gym(folder, *EVAL, "--experiences", "rules.json"))
+    with_library = manifest(folder)
+    trained = (
+        "train",
+        "--data",
+        "test.jsonl",
+        "--reward",
+        "exact",
+        "--model",
+        "scripted:desk_script:reply",
+        "--epochs",
+        "1",
+    )
+    shown(gym(folder, *trained, "--experiment-name", "x", "--json"))
+    of_training = manifest(folder, "x")
+    assert plain.keys() == with_library.keys() == of_training.keys()
+    assert plain["weights"] == of_training["weights"]
+    assert plain["models"].keys() == {"scripted:desk_script:reply"}
+    assert plain["data_sha256"] == {"data": of_training["data_sha256"]["train"]}
+    assert with_library["data_sha256"].keys() == {"data", "experience_lib"}
+    assert plain["config_sha256"] != with_library["config_sha256"]
+
+
+def test_eval_in_a_training_runs_folder_leaves_that_runs_manifest_alone(folder: Path) -> None:
+    trained = (
+        "train",
+        "--data",
+        "test.jsonl",
+        "--reward",
+        "exact",
+        "--model",
+        "scripted:desk_script:reply",
+        "--epochs",
+        "1",
+    )
+    shown(gym(folder, *trained, "--experiment-name", "x", "--json"))
+    before = manifest(folder, "x")
+    shown(gym(folder, *EVAL, "--experiment-name", "x"))
+    assert manifest(folder, "x") == before
+    assert manifest(folder, "x", "manifest-eval.json")["data_sha256"].keys() == {"data"}
+
+
 def test_eval_with_experiences_shows_them_and_compare_gives_the_paired_difference(folder: Path) -> None:
     found = shown(gym(folder, *EVAL, "--experiences", "rules.json", "--compare"))
     assert found["mean"] == 1.0
@@ -76,7 +125,8 @@ def test_eval_of_the_same_library_twice_is_no_difference(folder: Path) -> None:
     (folder / "empty.json").write_text("{}", encoding="utf-8")
     found = shown(gym(folder, *EVAL, "--experiences", "empty.json", "--compare"))
     assert found["gain"]["verdict"] == "no difference"
-    assert found["gain"]["interval"] == [0.0, 0.0]
+    assert found["gain"]["difference"] == 0.0
+    assert found["gain"]["interval"][0] < 0 < found["gain"]["interval"][1]
 
 
 def test_eval_leaves_out_what_the_gate_refuses_and_says_so(folder: Path) -> None:
@@ -134,5 +184,7 @@ def test_eval_shows_tool_use_and_only_where_there_was_any(folder: Path) -> None:
     assert "tools, no library: python 6 calls, errors 4 (2 died, 2 exception)\n" in gym(folder, *agent).stdout
     used = {"calls": 6, "errors": 4, "labels": {"died": 2, "exception": 2}}
     assert shown(gym(folder, *agent, "--json"))["tools"] == {"python": used}
+    made_of = manifest(folder, "eval-test-scripted-sandbox_script-careless")
+    assert made_of["python_tool"]["mode"] in ("bubblewrap", "namespaces", "limits only")
     plain = shown(gym(folder, *EVAL))
     assert "tools" not in plain

@@ -54,6 +54,8 @@ def test_people_get_a_table_and_one_sentence(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "[paris]." in done.stdout
     assert "2 answers: 2 wrong; decided by normalized 2" in done.stderr
+    rows(tmp_path / "answers.jsonl", {"gold": "x", "response": "x"})
+    assert "1 answer: 1 correct" in gym("grade", "answers.jsonl", "--reward", "exact", cwd=tmp_path).stderr
 
 
 def test_a_reward_of_ones_own_grades_and_one_that_hangs_times_out(tmp_path: Path) -> None:
@@ -64,6 +66,13 @@ def test_a_reward_of_ones_own_grades_and_one_that_hangs_times_out(tmp_path: Path
     done = gym("grade", "answers.jsonl", "--reward", "mine:score", "--timeout", "1", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [row["result"] for row in json.loads(done.stdout)["rows"]] == ["timeout", "correct"]
+
+
+def test_a_vote_is_refused_since_rows_are_graded_one_by_one(tmp_path: Path) -> None:
+    rows(tmp_path / "answers.jsonl", {"gold": "1", "response": "2"})
+    done = gym("grade", "answers.jsonl", "--reward", "majority_vote", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "gym: 'majority_vote' compares the answers to one question with each other; a file is graded" in done.stderr
 
 
 def test_bad_rows_are_named_with_their_lines(tmp_path: Path) -> None:
@@ -83,4 +92,6 @@ def test_an_unknown_reward_and_a_missing_file_are_one_line_each(tmp_path: Path) 
     assert (unknown.returncode, missing.returncode) == (2, 2)
     assert "did you mean 'math'" in unknown.stderr
     assert "did you mean 'answers.jsonl'" in missing.stderr
+    folder = gym("grade", ".", cwd=tmp_path)
+    assert (folder.returncode, folder.stderr) == (2, "gym: '.' is a folder: name a file\n")
     assert "Traceback" not in unknown.stderr + missing.stderr

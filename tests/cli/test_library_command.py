@@ -12,7 +12,8 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gym.cli.library import command
-from gym.errors import LibraryError
+from gym.core.experience import Effect, Library
+from gym.errors import ConfigError, LibraryError
 
 ONE, TWO = "When a sum is long, split it.", "If unsure, check the units."
 
@@ -50,6 +51,17 @@ def test_add_list_and_show(file: str) -> None:
     assert (shown["text"], shown["history"][0]["actor"]) == (ONE, "person")
     assert f"[G0]. {ONE}" in gym("show", "G0", file).stdout
     assert "split it" in gym("list", file).stdout
+
+
+def test_a_measured_effect_is_listed_with_its_interval(file: str) -> None:
+    effect = Effect(mean=-0.2, low=-0.3, high=-0.1, rollouts=240, problems=24)
+    gym("add", ONE, file)
+    assert "effect" not in gym("list", file).stdout
+    library = Library.from_json(Path(file).read_text()).measured({"G0": effect})
+    Path(file).write_text(library.to_json())
+    assert "effect" in gym("list", file).stdout
+    assert "effect: -0.200 [-0.300, -0.100], 240 rollouts of 24 problems" in gym("show", "G0", file).stdout
+    assert told("show", "G0", file)["effect"]["high"] == -0.1
 
 
 def test_a_run_folder_stands_for_its_library(file: str) -> None:
@@ -176,3 +188,29 @@ def test_markup_in_a_text_is_shown_as_it_is(file: str) -> None:
     gym("add", text, file)
     assert text in gym("show", "G0", file).stdout
     assert "[/bold]" in gym("list", file).stdout
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_search_shows_the_nearest_with_their_cosines(file: str) -> None:
+    for text in (ONE, TWO, "Before sending, read the text once more."):
+        gym("add", text, file)
+    told_of = told("search", "A long sum: when to split it?", file, "-k", "2")
+    assert told_of["encoder"] == "hashing-384-v1"
+    assert told_of["found"][0]["id"] == "G0"
+    assert told_of["found"][0]["cosine"] > told_of["found"][1]["cosine"]
+    shown = gym("search", "units?", file)
+    assert shown.stdout.splitlines()[1].split()[0] == "G1"
+    assert told("search", ONE, file)["found"][0]["cosine"] == 1.0
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_search_names_what_the_encoder_lacks(file: str) -> None:
+    gym("add", ONE, file)
+    result = gym("search", "sum", file, "--encoder", "minilm")
+    assert isinstance(result.exception, ConfigError)
+    assert "gym model get all-minilm-l6-v2" in str(result.exception)

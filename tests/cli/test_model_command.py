@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from gym.cli.main import gym
 from gym.errors import ConfigError
-from gym.llm.local.catalogue import CATALOGUE
+from gym.llm.local.catalogue import EVERYTHING, find
 
 
 def run(*arguments: str) -> Result:
@@ -26,7 +26,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_list_names_every_model_with_size_licence_and_use() -> None:
     result = run("list")
     assert result.exit_code == 0
-    for weights in CATALOGUE.values():
+    for weights in EVERYTHING.values():
         row = next(line for line in result.output.splitlines() if line.startswith(weights.name))
         assert f"{weights.size / 1e9:.2f} GB" in row
         assert weights.licence in row
@@ -45,7 +45,7 @@ def test_get_takes_the_users_copy_and_prints_the_header(smollm: Path, empty_cach
     assert result.exit_code == 0, result.output
     got = json.loads(result.stdout)
     assert Path(got["path"]) == empty_cache / "smollm2-135m.gguf"
-    assert got["sha256"] == CATALOGUE["smollm2-135m"].sha256
+    assert got["sha256"] == EVERYTHING["smollm2-135m"].sha256
     assert got["header"] == {
         "name": "Smollm2 135M 8k Lc100K Mix1 Ep2",
         "architecture": "llama",
@@ -71,3 +71,14 @@ def test_a_wrong_name_or_path_is_one_clear_error(arguments: list[str], complaint
     result = run("get", *arguments)
     assert isinstance(result.exception, ConfigError)
     assert complaint in str(result.exception)
+
+
+@pytest.mark.usefixtures("minilm")
+def test_the_encoder_is_listed_and_got_but_is_no_model_to_ask() -> None:
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)["models"]}
+    assert rows["all-minilm-l6-v2"]["path"].endswith("all-minilm-l6-v2.safetensors")
+    result = run("get", "all-minilm-l6-v2")
+    assert "for retrieval" in result.stdout
+    assert "--model" not in result.stdout
+    with pytest.raises(ConfigError, match="unknown embedded model"):
+        find("local:all-minilm-l6-v2")

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from gym.core.chat import Usage
-from gym.core.experience import Experience, Library
+from gym.core.experience import Effect, Experience, Library
 from gym.core.problem import Failure, Problem, ToolUse, Trajectory, Verdict
 from gym.core.rollout import Group, Rollout, Tally
 from gym.evaluation import figures
 from gym.evaluation.estimate import Shape, estimate
+from gym.evaluation.families import families
 from gym.evaluation.metrics import paired, score
-from gym.evaluation.report import Report, families, html, markdown
+from gym.evaluation.report import Report, html, markdown
 from gym.train.grpo.run_dir import StepStats
 
 HOSTILE = 'For <script>alert("x")</script> & *stars* | pipes, write `code` [G0](https://example.org/x).'
@@ -275,6 +276,29 @@ def test_tool_use_is_a_table_of_its_own_and_absent_where_no_tool_was_used() -> N
 
 def test_the_name_of_a_tool_that_a_model_made_up_cannot_steer_a_terminal() -> None:
     assert figures.tools({"\x1b[2Jgone": ToolUse(calls=1, errors=1)}) == r"'\x1b[2Jgone' 1 call, errors 1"
+
+
+def test_what_each_experience_does_is_told_where_anything_is_known_of_it() -> None:
+    """Issue 5, credit: uses, effect, interval, verdict, also of what was removed."""
+    report = full()
+    assert "## What each experience does" not in markdown(report)
+    cited, plain = report.library.entries
+    cited = cited.model_copy(update={"uses": 12, "helpful": 8, "harmful": 2})
+    told = markdown(report.model_copy(update={"library": Library(entries=(cited, plain), next_id=4)}))
+    assert "| 12 | 8 / 2 | 0.800 \\[0.490, 0.943\\] | – | – | not measured |" in told
+    assert "No effect was measured" in told
+
+    def seen(mean: float, reach: float) -> Experience:
+        effect = Effect(mean=mean, low=mean - reach, high=mean + reach, rollouts=240, problems=24)
+        return plain.model_copy(update={"effect": effect})
+
+    library = Library(entries=(cited.model_copy(update={"effect": seen(0.2, 0.1).effect}), seen(0.1, 0.2)), next_id=4)
+    gone = (seen(-0.3, 0.1), seen(0.0, 0.04))
+    config = {**report.config, "credit_margin": 0.05}
+    told = markdown(report.model_copy(update={"library": library, "removed": gone, "config": config}))
+    assert "+0.200 \\[+0.100, +0.300\\] | 240 answers, 24 problems | helps |" in told
+    for verdict in ("| unclear |", "| harms: removed |", "| adds too little: removed |"):
+        assert verdict in told
 
 
 def test_families_need_the_key() -> None:

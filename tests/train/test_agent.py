@@ -82,7 +82,7 @@ def test_a_resumed_run_repeats_no_call_of_an_agent(configured: Configured) -> No
 async def test_an_unknown_tool_and_a_missing_package_are_one_line(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match="unknown tool 'abacus'"):
+    with pytest.raises(ConfigError, match=r"unknown tool 'abacus': known are python, or pkg\.mod:NAME"):
         async with agent.open_agent(configured(**AGENT | {"tools": "abacus"})):
             pass
     monkeypatch.setitem(sys.modules, "mcp", None)
@@ -91,6 +91,56 @@ async def test_an_unknown_tool_and_a_missing_package_are_one_line(
     with pytest.raises(MissingExtra, match=r"needs the extra \[mcp\]"):
         async with agent.open_agent(served):
             pass
+
+
+BROKEN_TOOLS = """
+from gym.train.grpo.tools.function import FunctionTool
+
+def tool(**changes):
+    fields = {"name": "look", "description": "Looks.", "parameters": {"type": "object"}} | changes
+    return FunctionTool(print, **fields)
+
+NUMBER = 3
+NAME = tool(name="look up!")
+SCHEMA = tool(parameters={"type": "objekt"})
+
+class Empty:
+    pass
+
+class Asking:
+    def __init__(self, key):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("NUMBER", "is no tool: 3 has no name, description, parameters, open"),
+        ("Empty", "is no tool: .*Empty.* has no name, description, parameters, open"),
+        ("Asking", r"is no tool: Asking\(\) cannot be made: .*'key'"),
+        ("NAME", "its name is 'look up!': up to 64 letters, digits, _ and -"),
+        ("SCHEMA", "its parameters are no JSON schema: 'objekt' is not"),
+    ],
+)
+async def test_what_is_no_tool_is_one_line_that_says_what_it_lacks(
+    configured: Configured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    (tmp_path / "broken_tools.py").write_text(BROKEN_TOOLS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "broken_tools", raising=False)
+    with pytest.raises(ConfigError, match=f"tool 'broken_tools:{name}'.*{words}"):
+        async with agent.open_agent(configured(**AGENT | {"tools": f"broken_tools:{name}"})):
+            pass
+
+
+async def test_tools_and_servers_that_nobody_will_use_are_told(configured: Configured, tmp_path: Path) -> None:
+    listener = Listener()
+    await atrain(configured(tools="python", epochs=1), watch=listener)
+    assert "tools are given, but mode is chat: they are not used (--mode agent)" in listener.said
+    unused = {"mcp_servers": {"files": {"command": "x"}}}
+    async with agent.open_agent(configured(**AGENT | unused), say=listener.say):
+        assert listener.said[-1] == "the MCP server 'files' is not used: tools has no mcp:files"
 
 
 COMPUTING = AGENT | {"model": "scripted:sandbox_script:careless", "tools": "", "group_size": 2, "dataset_truncate": 3}

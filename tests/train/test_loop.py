@@ -218,12 +218,15 @@ def test_each_epoch_is_shuffled_by_the_seed_and_the_short_last_batch_is_kept() -
     assert shuffled(PROBLEMS, 0, 0) == shuffled(PROBLEMS, 0, 0)
 
 
-def group_of(*rewards: float, output: str = "answer", ground_truth: str | None = "yes") -> Group:
+def group_of(
+    *rewards: float, output: str = "answer", ground_truth: str | None = "yes", shown: tuple[str, ...] = ()
+) -> Group:
     problem = Problem(id="p", query="q", ground_truth=ground_truth)
     rollouts = tuple(
         Rollout(
             problem=problem,
             index=index,
+            shown=shown,
             trajectory=Trajectory(messages=(), output=output),
             verdict=Verdict(reward=reward),
         )
@@ -251,12 +254,18 @@ def test_which_groups_teach(rewards: tuple[float, ...], mixed: bool, with_all_wr
 
 def test_citations_are_counted_once_a_rollout_and_credited_by_its_advantage() -> None:
     library = Library().minted("When a, do b.").library.minted("When c, do d.").library
-    group = group_of(1.0, 0.0, 0.0, output="By [G0] and again [G0], but not [G9].")
+    group = group_of(1.0, 0.0, 0.0, output="By [G0] and again [G0], but not [G9].", shown=library.ids)
     told = [Summary(problem_id="p", index=1, text="It used [G1].", reward=0.0, outcome="answered", output="")]
     assert uses([group], told, library) == {
         "G0": Use(uses=3, helpful=1, harmful=2),
         "G1": Use(uses=1, helpful=0, harmful=1),
     }
+
+
+def test_what_a_rollout_was_not_shown_it_did_not_use() -> None:
+    library = Library().minted("When a, do b.").library.minted("When c, do d.").library
+    group = group_of(1.0, 0.0, output="By [G0] and [G1].", shown=("G1",))
+    assert uses([group], [], library) == {"G1": Use(uses=2, helpful=1, harmful=1)}
 
 
 @pytest.mark.parametrize(

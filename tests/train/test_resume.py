@@ -97,6 +97,17 @@ def test_changed_settings_are_refused_and_the_keys_named(
         train(configured(test=str(tmp_path / "test.jsonl"), model="scripted:desk_script:same"))
 
 
+def test_a_run_from_before_a_setting_was_known_had_its_default(
+    configured: Configured, finished: Path, tmp_path: Path
+) -> None:
+    file = finished / "config.yaml"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if not line.startswith("inclusion:")), encoding="utf-8")
+    train(configured(test=str(tmp_path / "test.jsonl")))
+    with pytest.raises(ConfigError, match=r"inclusion: 1.0 → 0.5"):
+        train(configured(test=str(tmp_path / "test.jsonl"), inclusion=0.5))
+
+
 def test_changed_data_under_the_same_name_is_refused(configured: Configured, finished: Path, tmp_path: Path) -> None:
     data = tmp_path / "train.jsonl"
     data.write_text(data.read_text(encoding="utf-8").replace("p3", "q3"), encoding="utf-8")

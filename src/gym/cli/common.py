@@ -22,11 +22,12 @@ def print_json(value: Any) -> None:
 
 
 def config_options(
-    *only: str, skip: frozenset[str] = frozenset()
+    *only: str, skip: frozenset[str] = frozenset(), several: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Click options for RunConfig's fields (all, or only those named), under every alias, dashed and underscored.
 
-    The decorated function gets them as one mapping `overrides` of the values that were given.
+    The decorated function gets them as one mapping `overrides` of the values that were given. With `several`, numbers and
+    choices are taken as text, which may list values with commas.
     """
     chosen = [name for name in RunConfig.model_fields if (not only or name in only) and name not in skip]
 
@@ -39,17 +40,25 @@ def config_options(
 
         wrapper.__name__, wrapper.__doc__ = function.__name__, function.__doc__
         params = list(getattr(function, "__click_params__", []))
-        wrapper.__click_params__ = [_option(name) for name in reversed(chosen)] + params  # type: ignore[attr-defined]
+        options = [_option(name, several) for name in reversed(chosen)]
+        wrapper.__click_params__ = options + params  # type: ignore[attr-defined]
         return wrapper
 
     return decorate
 
 
-def _option(name: str) -> click.Option:
+def lists_values(name: str) -> bool:
+    """Whether the values of a field are numbers or choices, so that a comma can only separate several."""
+    return _click_type(RunConfig.model_fields[name].annotation)[0] not in (str, click.UNPROCESSED)
+
+
+def _option(name: str, several: bool = False) -> click.Option:
     field = RunConfig.model_fields[name]
     spellings = [alias for alias, target in ALIASES.items() if target == name] + [name]
     flags = list(dict.fromkeys(f"--{text}" for key in spellings for text in (key.replace("_", "-"), key)))
     kind, metavar = _click_type(field.annotation)
+    if several and lists_values(name):
+        kind, metavar = str, f"{'|'.join(kind.choices) if isinstance(kind, click.Choice) else metavar}[,…]"
     default = field.get_default(call_default_factory=True)
     shown = f" [default: {default}]" if default not in (None, "", {}) else ""
     return click.Option([*flags, name], type=kind, metavar=metavar, default=None, help=f"{field.description}{shown}")

@@ -17,7 +17,7 @@ from gym.cli.common import config_options, json_option, print_json
 from gym.config import RunConfig, load_config
 from gym.errors import GymError
 from gym.llm.endpoint import Endpoint, open_model, preflight
-from gym.llm.local.catalogue import CATALOGUE, find
+from gym.llm.local.catalogue import EVERYTHING, find
 from gym.llm.local.cores import available_cores
 from gym.llm.local.weights import cache_dir, cached
 from gym.loop import run_on_new_loop
@@ -108,7 +108,7 @@ def _import_error(module: str) -> str:
 
 
 def _machine() -> Iterable[Check]:
-    here = [weights.name for weights in CATALOGUE.values() if cached(weights)]
+    here = [weights.name for weights in EVERYTHING.values() if cached(weights)]
     known = ", ".join(here) if here else "none yet; gym model get NAME"
     yield Check("models", "ok", f"{known} (in {cache_dir()})")
     folder = next(parent for parent in (cache_dir(), *cache_dir().parents) if parent.is_dir())

@@ -84,6 +84,8 @@ def _missing(config: RunConfig) -> list[str]:
     notes = [] if config.model_name_or_path else ["no model is given: dollars are unknown until you add --model NAME"]
     if config.reward == "judge" and config.use_groundtruth:
         notes.append("the judge's own calls, one for each answer that reaches it, are not in the table")
+    if config.mode == "agent":
+        notes.append("in agent mode each tool step is one more call, with the whole conversation: not in the table")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""`gym eval`: a model on a data set, without or with a library, with its interval."""
+"""`gym eval`: a model on a data set, without or with a library, with its interval, and checks of the measurement itself."""
 
 import sys
 from pathlib import Path
@@ -15,14 +15,16 @@ from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
-    from gym.evaluation.measure import Measured
+    from gym.evaluation.compare import Comparison
+    from gym.evaluation.measure import Checks, Measured
 
 OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
     "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
-    "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path",
+    "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path", "retrieval", "retrieval_k", "relevance",
+    "encoder", "experience_token_budget",
     "budget_usd", "budget_tokens", "budget_calls", "output_dir", "experiment_name",
 )  # fmt: skip
 
@@ -32,6 +34,14 @@ OPTIONS = (
 @click.option("--k", "k", type=click.IntRange(min=1), help="Answers to each problem.  [default: 3]")
 @click.option("--temperature", type=click.FloatRange(min=0), help="Of the answers; 0 is 0.  [default: 0.7]")
 @click.option("--compare", is_flag=True, help="Answer without the library too, and show the paired difference.")
+@click.option("--aa", is_flag=True, help="Measure the same a second time with the next seed: is there a difference?")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="OTHER_DATASET",
+    help="Another set, on which the library should not matter: answered without and with it. May be given several times.",
+)
+@click.option("--also-reward", default="", metavar="R", help="What scores the other sets.  [default: the same]")
 @click.option("--quiet", is_flag=True, help="No progress, only the result.")
 @json_option
 @config_options(*OPTIONS)
@@ -40,6 +50,9 @@ def command(
     k: int | None,
     temperature: float | None,
     compare: bool,
+    aa: bool,
+    also: tuple[str, ...],
+    also_reward: str,
     quiet: bool,
     as_json: bool,
     overrides: dict[str, Any],
@@ -47,33 +60,42 @@ def command(
     """Measure a model on a data set: mean@k with a 95 % interval over problems, pass@k, tokens and dollars.
 
     With --experiences FILE the library stands in every prompt; with --compare it is measured against the same problems
-    without it. Answers are recorded: the same command again, or after a stop, repeats no finished call.
+    without it. Answers are recorded: the same command again, or after a stop, repeats no finished call. The folder also gets
+    report.md, report.html, report.json, and the figures of every problem for `gym compare`.
 
     \b
       gym eval --data test.jsonl --reward exact --model gpt-4o-mini --k 5 --json
       gym eval --data test.jsonl --reward exact --model gpt-4o-mini --experiences experiences.json --compare
+      gym eval --data test.jsonl --reward exact --model gpt-4o-mini --aa
+      gym eval ... --experiences experiences.json --compare --also gsm8k --also-reward math
     """
+    from gym.evaluation.measure import Checks  # numpy and the rest load only when there is work
+
     given = {"eval_k": k, "eval_temperature": temperature}
     config = load_config(config_file, overrides | {key: value for key, value in given.items() if value is not None})
-    library = _library(config)
+    library = gated_library(config)
     with Display(quiet=quiet) as display:
-        measured = run_on_new_loop(_measure(_named(config), library, compare, display))
+        checks = Checks(again=aa, also=also, also_reward=also_reward)
+        measured = run_on_new_loop(_measure(_named(config), library, compare, checks, display))
+    report = _report(measured)
     if as_json:
         print_json(as_object(measured))
     else:
-        _show(measured, library)
+        _show(measured, report)
 
 
-async def _measure(config: RunConfig, library: Library | None, compare: bool, display: Display) -> "Measured":
-    from gym.evaluation.measure import measure  # numpy and the rest load only when there is work
+async def _measure(
+    config: RunConfig, library: Library | None, compare: bool, checks: "Checks", display: Display
+) -> "Measured":
+    from gym.evaluation.measure import measure
 
     brake = Brake()
     with two_step_interrupt(brake, display):
-        return await measure(config, library, compare=compare, watch=display, brake=brake)
+        return await measure(config, library, compare=compare, checks=checks, watch=display, brake=brake)
 
 
 def as_object(measured: "Measured") -> dict[str, Any]:
-    """The one object that `--json` prints (SPEC 4.1)."""
+    """The one object that `--json` prints (SPEC 4.1), and report.json."""
     found = measured.score.score.model_dump(mode="json")
     usage = measured.score.score.tokens
     return {
@@ -84,11 +106,32 @@ def as_object(measured: "Measured") -> dict[str, Any]:
         "spent": measured.spent,
         "without_library": measured.plain.score.model_dump(mode="json") if measured.plain else None,
         "gain": {**measured.gain.model_dump(mode="json"), "verdict": measured.gain.verdict} if measured.gain else None,
+        "measured": measured.taken.made.model_dump(mode="json"),
+        "comparison": measured.comparison.as_object() if measured.comparison else None,
+        "again": measured.again.as_object() if measured.again else None,
+        "elsewhere": [one.as_object() for one in measured.elsewhere],
         "notes": list(measured.notes),
+        "folder": str(measured.folder),
     }
 
 
-def _library(config: RunConfig) -> Library | None:
+def _report(measured: "Measured") -> Path:
+    """report.md, report.html and report.json in the folder; where they are a training run's, eval-report.* beside them."""
+    import json
+
+    from gym.evaluation import eval_page
+    from gym.files import write_atomic
+
+    folder = measured.folder
+    stem = "eval-report" if (folder / "journal.jsonl").exists() else "report"
+    write_atomic(folder / f"{stem}.json", json.dumps(as_object(measured), ensure_ascii=False, indent=2) + "\n")
+    write_atomic(folder / f"{stem}.md", eval_page.markdown(measured))
+    write_atomic(folder / f"{stem}.html", eval_page.html(measured))
+    return folder / f"{stem}.html"
+
+
+def gated_library(config: RunConfig) -> Library | None:
+    """The library of `experience_lib_path` without what the gate refuses, which is told; None without a path."""
     if not config.experience_lib_path:
         return None
     from gym.core.admission import Admission
@@ -112,18 +155,32 @@ def _named(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"experiment_name": f"eval-{Path(config.dataset).stem}-{model}"})
 
 
-def _show(measured: "Measured", library: Library | None) -> None:
-    from gym.cli.tables import money, out, points, print_scores, print_tools
+def _show(measured: "Measured", report: Path) -> None:
+    from gym.cli.tables import money, out, print_comparison, print_pass_at, print_scores, print_tools
+    from gym.evaluation.eval_page import said_again, said_elsewhere
+    from gym.evaluation.measure import told_size
 
     rows = [("no library", measured.plain.score)] if measured.plain else []
-    rows.append((f"{len(library)} experiences" if library else "no library", measured.score.score))
+    rows.append((told_size(measured.taken.made.library_size), measured.score.score))
     print_scores(rows)
-    solved = "  ".join(f"pass@{k} {100 * value:.1f} %" for k, value in measured.score.score.pass_at.items())
-    out.print(f"{solved}\n" if solved else "", end="")
-    if measured.gain:
-        out.print(f"difference on the same problems: {points(measured.gain)}")
+    print_pass_at(rows)
+    if measured.comparison:
+        print_comparison(measured.comparison)
+    if measured.again:
+        _show_check("\nthe same twice (A/A)", measured.again, said_again(measured.again))
+    for found in measured.elsewhere:
+        _show_check(f"\nelsewhere: {found.after.made.dataset}", found, said_elsewhere(found))
     spent = measured.spent
     replayed = f", {spent['replayed']} answers from the record" if spent["replayed"] else ""
     print_tools([(name, score.tools) for name, score in rows])
     total = measured.score.score.tokens.total
     out.print(f"{spent['calls']} calls, {money(spent['usd'], total)}{replayed}; recorded in {measured.folder}")
+    out.print(f"report: {report}", markup=False)
+
+
+def _show_check(title: str, found: "Comparison", said: str) -> None:
+    from gym.cli.tables import out, points, print_scores
+
+    out.print(title, markup=False)
+    print_scores([(found.before.label, found.before.score), (found.after.label, found.after.score)])
+    out.print(f"difference on the same problems: {points(found.gain)}\n{said}")

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from gym.cli.common import console, json_option, print_json
 from gym.core.problem import Problem, Reward, Trajectory
-from gym.errors import DataError
+from gym.errors import ConfigError, DataError
 from gym.loop import run_on_new_loop
 from gym.train.grpo.domains import rows
 from gym.train.grpo.domains.columns import answer_text
@@ -38,6 +38,10 @@ class Item(NamedTuple):
 @json_option
 def command(file: str, reward: str, timeout_s: float, as_json: bool) -> None:
     """Grade the rows of FILE (JSONL, CSV or Parquet): gold and response, and if given question and finish_reason."""
+    if reward == "majority_vote":
+        raise ConfigError(
+            f"{reward!r} compares the answers to one question with each other; a file is graded row by row: choose another"
+        )
     items = _items(rows.read(file), file)
     with Workers(min(4, os.cpu_count() or 1), limit_s=timeout_s) as workers:
         graded = run_on_new_loop(_grades(items, resolve_reward(reward, workers=workers), reward))

@@ -6,7 +6,7 @@ PATH is a library file or a run folder (its experiences.json is meant); by defau
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 from rich.console import Console
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.library_ablate import command as ablate
 from gym.cli.library_export import FORMATS, export
 from gym.core import journal
 from gym.core.experience import Experience, Library, Rejected
@@ -37,6 +38,9 @@ def command() -> None:
     """
 
 
+command.add_command(ablate)
+
+
 @command.command("list")
 @path_argument
 @json_option
@@ -46,8 +50,14 @@ def list_(path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"path": str(_file(path)), "next_id": library.next_id, "experiences": [_dump(e) for e in library]})
         return
-    rows = [(e.id, e.text, f"{e.confidence:.2f}", e.uses, e.helpful, e.harmful) for e in library]
-    _print_table(("id", "experience", "confidence", "uses", "helpful", "harmful"), rows)
+    columns: tuple[str, ...] = ("id", "experience", "confidence", "uses", "helpful", "harmful")
+    rows: list[tuple[object, ...]] = [
+        (e.id, e.text, f"{e.confidence:.2f}", e.uses, e.helpful, e.harmful) for e in library
+    ]
+    if any(entry.effect for entry in library):
+        rows = [(*row, e.effect.figures if e.effect else "") for row, e in zip(rows, library, strict=True)]
+        columns = (*columns, "effect [95 %]")
+    _print_table(columns, rows)
     console.print(f"{len(library)} experiences in {_file(path)}", markup=False)
 
 
@@ -64,10 +74,44 @@ def show(id: str, path: Path, as_json: bool) -> None:
         print_json(_dump(entry) | {"history": [_event(event) for event in history]})
         return
     _out().print(entry.line, markup=False)
-    for name, value in _dump(entry).items():
+    for name, value in (_dump(entry) | ({"effect": str(entry.effect)} if entry.effect else {})).items():
         if name not in ("id", "text"):
             _out().print(f"{name}: {', '.join(value) if isinstance(value, list) else value}", markup=False)
     _print_events(history)
+
+
+@command.command()
+@click.argument("query")
+@path_argument
+@click.option("-k", "k", type=click.IntRange(min=1), default=5, show_default=True, help="How many to show.")
+@click.option(
+    "--encoder",
+    type=click.Choice(["auto", "minilm", "hashing"]),
+    default="auto",
+    show_default=True,
+    help="What measures: meaning (minilm) or spelling (hashing); auto: minilm where it is.",
+)
+@json_option
+def search(query: str, path: Path, k: int, encoder: Literal["auto", "minilm", "hashing"], as_json: bool) -> None:
+    """The experiences nearest to QUERY, with their cosines: what retrieval would show for it."""
+    from gym.embedding.encoders import open_encoder, resolved
+    from gym.embedding.search import best, cosines
+    from gym.embedding.store import Store
+
+    library = _opened(path).library
+    store = Store(open_encoder(resolved(encoder)))
+    scores = cosines(store.rows(library.texts), store.rows([query]))[0]
+    found = [(float(scores[place]), library.entries[place]) for place in best(scores, k)]
+    if as_json:
+        print_json(
+            {
+                "encoder": store.encoder.name,
+                "found": [{"id": e.id, "cosine": round(cosine, 4), "text": e.text} for cosine, e in found],
+            }
+        )
+        return
+    _print_table(("id", "cosine", "experience"), [(e.id, f"{cosine:.2f}", e.text) for cosine, e in found])
+    console.print(f"{len(found)} of {len(library)} experiences, by {store.encoder.name}")
 
 
 @command.command()

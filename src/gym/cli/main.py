@@ -15,9 +15,11 @@ from gym.errors import GymError, Interrupted, StorageError
 COMMANDS = {
     "train": "Learn an experience library from labelled problems.",
     "eval": "Measure a model on a data set, without or with a library.",
+    "compare": "Compare two evaluations on the problems that both asked.",
     "grade": "Grade a file of answers.",
     "data": "Say whether two problem sets share problems.",
     "library": "List, edit, trace and undo the experiences of a library.",
+    "ablate": "Compare settings: train every variant under several seeds, and tabulate.",
     "estimate": "Predict calls, tokens and dollars before spending them.",
     "doctor": "Say what is installed and which endpoint answers.",
     "model": "Get and list the embedded models.",

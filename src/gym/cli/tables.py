@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from gym.core.experience import Library
 from gym.core.problem import ToolUse
+from gym.core.text import shown
 from gym.evaluation import figures
+from gym.evaluation.compare import Comparison
 from gym.evaluation.metrics import Interval, Paired, Score
+from gym.evaluation.overhead import Overhead
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
 """Results for people go to standard output."""
@@ -31,6 +35,13 @@ def points(gain: Paired) -> str:
     return f"{100 * gain.difference:+.1f} points{reach}, p = {gain.p_value:.4f}: {gain.verdict}"
 
 
+def effect(value: float | None, interval: Interval | None = None) -> str:
+    """`+12.5 [+3.1, +21.9]` in points; a dash where nothing was measured."""
+    if value is None:
+        return "–"
+    return f"{100 * value:+.1f}" + (f" [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]" if interval else "")
+
+
 def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
     """One line per measurement."""
     table = Table(box=None, pad_edge=False)
@@ -38,8 +49,54 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
     for name, score in rows:
         counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
-        table.add_row(name, percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts))
+        table.add_row(
+            _literal(name), percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts)
+        )
     out.print(table, crop=False, overflow="ignore")
+
+
+def _literal(name: str) -> Text:
+    """A name from a file or a folder: never taken for markup, and it cannot steer a terminal."""
+    return Text(name if name.isprintable() else shown(name))
+
+
+def print_pass_at(rows: Sequence[tuple[str, Score]]) -> None:
+    """One line per measurement, with every k."""
+    for name, score in rows:
+        solved = "  ".join(
+            f"pass@{k} {percent(value, score.pass_at_interval.get(k))}" for k, value in score.pass_at.items()
+        )
+        if solved:
+            out.print(f"{name}: {solved}" if len(rows) > 1 else solved, markup=False)
+
+
+def print_comparison(found: Comparison) -> None:
+    """The paired difference under both denominators, by kind of problem, and what the library costs."""
+    out.print(f"difference on the same problems: {points(found.gain)}")
+    if found.gain_failed_as_0 != found.gain:
+        out.print(f"  with failed answers as 0: {points(found.gain_failed_as_0)}")
+    for key, rows in found.tables.items():
+        table = Table(box=None, pad_edge=False)
+        table.add_column(_literal(key), no_wrap=True)
+        for heading in ("problems", found.before.label, found.after.label, "difference"):
+            table.add_column(_literal(heading), justify="right", no_wrap=True)
+        for row in rows:
+            sides = (percent(side.mean, side.interval) for side in (row.before, row.after))
+            table.add_row(_literal(row.name), str(row.gain.n_problems), *sides, points(row.gain))
+        out.print(table, crop=False, overflow="ignore")
+    if found.overhead:
+        out.print(overhead(found.overhead))
+
+
+def overhead(cost: Overhead) -> str:
+    """What an answer takes after, beside before."""
+    seconds = f"{cost.before_latency_s:.2f} s → {cost.after_latency_s:.2f} s an answer"
+    if cost.tokens is None or cost.share is None:
+        return f"prompt tokens unknown; {seconds}"
+    prompts = f"{cost.before_prompt:,.0f} → {cost.after_prompt:,.0f}"
+    return (
+        f"prompt tokens an answer: {prompts} ({cost.tokens:+,.0f}, {100 * cost.share:+.0f} % of the prompt); {seconds}"
+    )
 
 
 def print_tools(rows: Sequence[tuple[str, Mapping[str, ToolUse]]]) -> None:

@@ -28,8 +28,13 @@ _CONDITION = re.compile(r"(?:when|whenever|for|if|in|before|after)\b", re.IGNORE
 
 def estimate_tokens(text: str) -> int:
     """Tokens of a text without its tokenizer: four characters each, rounded up; wider scripts a token a character."""
-    wide = sum(character > "\u2e7f" for character in text)
+    wide = count_wide(text)
     return wide + -(-(len(text) - wide) // 4)
+
+
+def count_wide(text: str) -> int:
+    """Characters of scripts that take a token each."""
+    return 0 if text.isascii() else sum(character > "\u2e7f" for character in text)
 
 
 def no_similarity(text: str, others: Sequence[str]) -> Sequence[float]:

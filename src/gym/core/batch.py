@@ -69,7 +69,8 @@ class Batch:
             return self._reject(operation, self._why_missing(operation.id))
         before = self.entries.pop(operation.id)
         self._gone[operation.id] = "deleted"
-        return self._accept(operation, [before], [])
+        effect = operation.evidence.effect
+        return self._accept(operation, [before], [], (f"measured effect {effect}",) if effect else ())
 
     def _modify(self, id: str, operations: Sequence[Modify]) -> None:
         """Several modifications of one id are joined where they can be; else the later one stands."""
@@ -104,7 +105,11 @@ class Batch:
 
     def _rewrite(self, operation: Modify, admitted: Admitted, warnings: tuple[str, ...]) -> None:
         before, evidence = self.entries[operation.id], operation.evidence
-        changes: dict[str, object] = {"text": admitted.text, "origin": _union(before.origin, evidence.origin)}
+        changes: dict[str, object] = {
+            "text": admitted.text,
+            "origin": _union(before.origin, evidence.origin),
+            "effect": None,
+        }
         if evidence.rollouts > 0:
             changes["confidence"] = initial_confidence(evidence, prior=before.confidence)
         after = before.model_copy(update=changes)

@@ -18,6 +18,7 @@ from gym.core.operation import (
     Admit,
     Admitted,
     Delete,
+    Effect,
     Evidence,
     Experience,
     Keep,
@@ -32,8 +33,8 @@ from gym.core.text import count_words, normalise_text
 from gym.core.value import Value, digest
 
 __all__ = [
-    "MAX_WORDS", "Accepted", "Add", "Admit", "Admitted", "Applied", "Delete", "Evidence", "Experience", "Keep",
-    "Library", "Limits", "Merge", "Minted", "Modify", "Operation", "Refused", "Rejected", "Use", "count_words",
+    "MAX_WORDS", "Accepted", "Add", "Admit", "Admitted", "Applied", "Delete", "Effect", "Evidence", "Experience",
+    "Keep", "Library", "Limits", "Merge", "Minted", "Modify", "Operation", "Refused", "Rejected", "Use", "count_words",
     "initial_confidence", "normalise_text", "parse_ids", "parse_operation", "updated_confidence",
 ]  # fmt: skip
 
@@ -116,6 +117,12 @@ class Library(Value):
         kept = tuple(entry for entry in self.entries if entry.id in ids)
         return self if len(kept) == len(self.entries) else self.model_copy(update={"entries": kept})
 
+    def at(self, places: Sequence[int]) -> "Library":
+        """The entries at rising places; the same library when that is all of them."""
+        if len(places) == len(self.entries):
+            return self
+        return self.model_copy(update={"entries": tuple(self.entries[place] for place in places)})
+
     def render(self) -> str:
         """One line an entry, `[G0]. text`, in id order; empty for an empty library."""
         return "\n".join(entry.line for entry in self.entries)
@@ -168,6 +175,13 @@ class Library(Value):
     def credit(self, uses: Mapping[str, Use]) -> "Library":
         """The library with measured uses counted and confidences moved; unknown ids are passed over."""
         entries = tuple(_credited(entry, uses[entry.id]) if entry.id in uses else entry for entry in self.entries)
+        return Library(entries=entries, next_id=self.next_id)
+
+    def measured(self, effects: Mapping[str, Effect]) -> "Library":
+        """The library with the effects that were measured; an entry without a new one keeps what it has."""
+        entries = tuple(
+            entry.model_copy(update={"effect": effects[entry.id]}) if entry.id in effects else entry for entry in self
+        )
         return Library(entries=entries, next_id=self.next_id)
 
 

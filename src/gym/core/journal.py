@@ -14,9 +14,9 @@ from gym.core.operation import Accepted, Experience, Operation, Rejected
 from gym.core.value import Value, canonical_json, digest
 from gym.errors import LibraryError
 
-Kind = Literal["add", "modify", "delete", "merge", "keep", "unread", "import", "credit", "undo"]
+Kind = Literal["add", "modify", "delete", "merge", "keep", "unread", "import", "credit", "undo", "restore"]
 """What happened: an operation (`unread`: a proposal that could not be read), a library that appeared without history,
-uses counted, or an undo."""
+uses counted, an undo, or a return to an older library."""
 
 Changes = Mapping[str, Experience | None]
 """Entries by id; None where there is none."""
@@ -114,6 +114,14 @@ def record_credit(
     changes = _difference(before, after)
     draft = _Draft("credit", True, None, "", (), *changes, after.next_id)
     return _chained(events, [draft], actor=actor, at=at, step=step) if changes.after else ()
+
+
+def record_restore(
+    events: Sequence[Event], before: Library, after: Library, *, actor: str, at: str, step: int = 0, reason: str = ""
+) -> Journal:
+    """The event of going back from one library to an older one, which `undo` takes back like any other."""
+    draft = _Draft("restore", True, None, reason, (), *_difference(before, after), after.next_id)
+    return _chained(events, [draft], actor=actor, at=at, step=step)
 
 
 def replay(events: Iterable[Event], upto: int | None = None, *, start: Library = Library()) -> Library:  # noqa: B008

@@ -12,7 +12,7 @@ from gym.core.text import normalise_text
 from gym.errors import LibraryError
 
 ID = re.compile(r"G(?:0|[1-9][0-9]{0,14})")
-RECORD_FIELDS = ("confidence", "created_step", "origin", "uses", "helpful", "harmful", "domain")
+RECORD_FIELDS = ("confidence", "created_step", "origin", "uses", "helpful", "harmful", "domain", "effect")
 
 
 class Contents(NamedTuple):

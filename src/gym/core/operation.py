@@ -10,6 +10,28 @@ from gym.core.value import Value
 MAX_WORDS = 32
 
 
+class Effect(Value):
+    """What showing an experience did to the reward, measured by showing it to some rollouts and not to others."""
+
+    mean: float
+    """Mean reward with it minus without it, in [-1, 1]."""
+    low: float
+    high: float
+    """The 95 % interval, over problems."""
+    rollouts: int
+    """Those in groups where some were shown it and some were not."""
+    problems: int
+    """Of those groups."""
+
+    @property
+    def figures(self) -> str:
+        """The mean with its interval."""
+        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
+    def __str__(self) -> str:
+        return f"{self.figures}, {self.rollouts} rollouts of {self.problems} problems"
+
+
 class Experience(Value):
     """One natural-language strategy of at most 32 words, with what is known of it."""
 
@@ -26,6 +48,8 @@ class Experience(Value):
     harmful: int = 0
     """Cited by a rollout that did worse than its group's mean."""
     domain: str = ""
+    effect: Effect | None = Field(default=None, exclude_if=lambda effect: effect is None)
+    """Of its present text; None where none was measured."""
 
     @property
     def number(self) -> int:
@@ -45,6 +69,8 @@ class Evidence(Value):
     separation: float = 0.0
     """Largest minus smallest reward of the group, in [0, 1]."""
     rollouts: int = 0
+    effect: Effect | None = Field(default=None, exclude_if=lambda effect: effect is None)
+    """Of the entry that a measured removal concerns."""
 
 
 class Add(Value):

@@ -43,10 +43,15 @@ def contradict(one: str, other: str) -> bool:
 
 def contradictions(texts: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """Index pairs (i < j) of texts that contradict each other, for the controller to decide."""
-    return tuple((i, j) for i, j in combinations(range(len(texts)), 2) if contradict(texts[i], texts[j]))
+    alike: dict[tuple[Claim, frozenset[str]], list[int]] = {}
+    for place, text in enumerate(texts):
+        condition, action = _claims(text)
+        alike.setdefault((condition, action.content), []).append(place)
+    pairs = (pair for places in alike.values() for pair in combinations(places, 2))
+    return tuple(sorted((i, j) for i, j in pairs if contradict(texts[i], texts[j])))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 17)  # a library is compared with each new text: one that does not fit is read again each time
 def _claims(text: str) -> tuple[Claim, Claim]:
     condition = _CONDITION.match(text)
     cut = condition.end() if condition else 0

@@ -1,6 +1,6 @@
 """Rollouts of one problem and the group they form (arXiv:2510.08191 §3.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean, pstdev
 from typing import Any, Literal, NamedTuple
 
@@ -28,6 +28,11 @@ def no_answer_reason(trajectory: Trajectory) -> str | None:
     if not trajectory.output.strip():
         return f"no answer: the reply was empty{f' ({trajectory.note})' if trajectory.note else ''}"
     return None
+
+
+def differ(rewards: Sequence[float]) -> bool:
+    """Whether there are two rewards or more and they are not all the same."""
+    return len(rewards) > 1 and pstdev(rewards) > INFORMATIVE_SPREAD
 
 
 class Rollout(Value):
@@ -75,7 +80,7 @@ class Group(Value):
     @property
     def is_informative(self) -> bool:
         """Whether the rewards differ: only then is there a deciding difference to put in words."""
-        return len(self.rewards) > 1 and pstdev(self.rewards) > INFORMATIVE_SPREAD
+        return differ(self.rewards)
 
     @property
     def advantages(self) -> tuple[float, ...]:
@@ -98,6 +103,7 @@ class Group(Value):
             failure=next((rollout.failure for rollout in self.rollouts if rollout.failure), None),
             tokens=Usage.sum(rollout.trajectory.usage for rollout in self.rollouts if rollout.trajectory),
             tools=tool_use(rollout.trajectory.tools for rollout in self.rollouts if rollout.trajectory),
+            latency_s=sum(rollout.trajectory.latency_s for rollout in self.rollouts if rollout.trajectory),
         )
 
 
@@ -118,6 +124,8 @@ class Tally(NamedTuple):
     """The first."""
     tokens: Usage
     tools: Mapping[str, ToolUse]
+    latency_s: float = 0.0
+    """Of the model's replies, summed."""
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ DIM = 384
 Vectors: TypeAlias = "NDArray[np.float32]"
 
 _CACHED_TEXTS = 10_000
+"""Kept beyond those that are compared."""
 
 
 class Embedder(Protocol):
@@ -39,7 +40,7 @@ def similarity(embedder: Embedder) -> Callable[[str, Sequence[str]], Sequence[fl
             return []
         import numpy as np
 
-        if len(known) > _CACHED_TEXTS:
+        if len(known) > _CACHED_TEXTS + 2 * len(others):
             known.clear()
         missing = [one for one in dict.fromkeys([text, *others]) if one not in known]
         if missing:

@@ -39,6 +39,10 @@ class Shape(Value):
     problems: int
     epochs: int = 3
     group_size: int = 5
+    group_least: int | None = None
+    """Answers after which a mixed group stops; None: it never stops early."""
+    group_most: int | None = None
+    """Answers to which a group that agrees goes on; None: it does not."""
     batch_size: int = 100
     operations: int = 3
     """Proposals a critique may make; more than ten teaching groups are consolidated in √ of all proposals."""
@@ -169,6 +173,8 @@ def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
         problems=len(task.train),
         epochs=config.epochs,
         group_size=config.grpo_group_size,
+        group_least=config.group_size_min,
+        group_most=config.group_size_max,
         batch_size=config.batch_size,
         operations=config.semantic_max_operations,
         test_problems=len(task.test),
@@ -220,15 +226,30 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
     teaching = round(groups * informative_share)
     validations = shape.steps + 1 if shape.val_problems else 0
     proposals = teaching * (1 if shape.profile == "small" else shape.operations)
+    answers = _answers(shape, informative_share)
     trials = {"screen": proposals * shape.screen_answers * SCREEN_PROBLEMS} if shape.screen_answers else {}
     return {
-        "rollout": groups * shape.group_size,
-        "summarize": 0 if shape.profile == "small" and shape.short_answers else teaching * shape.group_size,
+        "rollout": answers.drawn,
+        "summarize": 0 if shape.profile == "small" and shape.short_answers else answers.studied,
         "critique": teaching,
         **trials,
         "consolidate": _consolidations(shape, informative_share),
         "evaluate": shape.eval_k * (shape.test_problems * shape.evaluations + shape.val_problems * validations),
     }
+
+
+class _Answers(NamedTuple):
+    drawn: int
+    studied: int
+    """Those of groups that teach."""
+
+
+def _answers(shape: Shape, informative_share: float) -> _Answers:
+    """A group that teaches is assumed to stop halfway between its least and its usual size; at most, all go to their end."""
+    groups, most = shape.problems * shape.epochs, shape.group_most or shape.group_size
+    teaching = round(groups * informative_share)
+    mixed = most if informative_share == 1 else ceil(((shape.group_least or shape.group_size) + shape.group_size) / 2)
+    return _Answers(teaching * mixed + (groups - teaching) * most, teaching * mixed)
 
 
 def costs(calls: Mapping[str, int], per_call: Mapping[str, PerCall], usd: Dollars) -> Costs:

@@ -21,9 +21,7 @@ class Evaluation(NamedTuple):
     score: Score
 
 
-async def evaluate(
-    rollouts: RolloutManager, problems: Sequence[Problem], library: Library, *, seed: int = 0
-) -> Evaluation:
+async def evaluate(rollouts: RolloutManager, problems: Sequence[Problem], library: Library) -> Evaluation:
     """`rollouts.group_size` answers to each problem under `library`, scored, with a 95 % interval over problems."""
     found = await rollouts.each(problems, library, epoch=EVALUATION_EPOCH, keep=lambda group: group.tally)
-    return Evaluation(tuple(found), score(found, seed=seed))
+    return Evaluation(tuple(found), score(found))

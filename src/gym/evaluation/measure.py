@@ -1,81 +1,209 @@
-"""`gym eval` as a function: one data set, one model, without or with a library, recorded so that it resumes."""
+"""`gym eval` as a function: one model on one data set, without and with a library, recorded so that it resumes.
 
-from collections.abc import Mapping
+Two checks of the measurement itself go with it: the same library a second time with another seed (A/A: does the instrument
+see a difference where there is none?), and other data sets on which the library should not matter.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.experience import Library
-from gym.errors import ConfigError, RunFailed
-from gym.evaluation.evaluate import Evaluation, evaluate
-from gym.evaluation.metrics import Paired, paired
+from gym.core.value import digest
+from gym.errors import ConfigError
+from gym.evaluation.compare import Comparison, Named
+from gym.evaluation.compare import compare as compared
+from gym.evaluation.evaluate import Evaluation
+from gym.evaluation.figures import count
+from gym.evaluation.instrument import Instrument, Taken, Target, elsewhere, target_of
+from gym.evaluation.metrics import Paired
+from gym.evaluation.record import forget, write
 from gym.llm.brake import Brake
+from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.rewards.base import self_test
-from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.session import open_rollouts, open_session
-from gym.train.grpo.task import held_out_reward, load_domain, read_problems, run_folder
+from gym.train.grpo.session import Session, open_session
+from gym.train.grpo.task import held_out_reward, problems_digest, run_folder
 from gym.train.grpo.watch import Watch
 
 
-class Measured(NamedTuple):
-    """What was measured: `plain` is without a library and set only when nothing else, or a comparison, was asked for."""
+class Checks(NamedTuple):
+    """What is asked of the instrument itself, or of the library elsewhere."""
 
-    score: Evaluation
-    plain: Evaluation | None
-    gain: Paired | None
-    spent: Mapping[str, object]
+    again: bool = False
+    """The same library, or none, once more with the next seed."""
+    also: tuple[str, ...] = ()
+    """Other data sets, each without and with the library."""
+    also_reward: str = ""
+    """Of these; empty: the reward of the run, else the other set's own."""
+
+
+class Measured(NamedTuple):
+    """What was measured, one after the other."""
+
+    taken: Taken
+    """The result: with the library, or without when there is none."""
+    without: Taken | None
+    """Without the library, when a comparison was asked for."""
+    comparison: Comparison | None
+    """Without against with the library."""
+    again: Comparison | None
+    """The same library, or none, twice."""
+    elsewhere: tuple[Comparison, ...]
+    """Without against with the library on other data sets."""
+    bill: Mapping[str, Any]
+    """`Meter.snapshot()`."""
     notes: tuple[str, ...]
     folder: Path
 
+    @property
+    def score(self) -> Evaluation:
+        """The result."""
+        return self.taken.found
 
-async def measure(config: RunConfig, library: Library | None, *, compare: bool, watch: Watch, brake: Brake) -> Measured:
+    @property
+    def plain(self) -> Evaluation | None:
+        """Without the library."""
+        return self.without.found if self.without else None
+
+    @property
+    def gain(self) -> Paired | None:
+        """What the library changed among the scored answers."""
+        return self.comparison.gain if self.comparison else None
+
+    @property
+    def spent(self) -> Mapping[str, Any]:
+        """Calls, tokens and dollars of the whole folder."""
+        total: Mapping[str, Any] = self.bill["total"]
+        return total
+
+
+async def measure(
+    config: RunConfig,
+    library: Library | None,
+    *,
+    compare: bool,
+    watch: Watch,
+    brake: Brake,
+    checks: Checks = Checks(),  # noqa: B008 - a frozen value
+) -> Measured:
     """Answers of `config.eval_k` per problem at `config.eval_temperature`, scored with a 95 % interval over problems.
 
-    With `compare` the same problems are answered without the library too, and the paired difference is given. Raises
-    `RunFailed` when not one answer could be scored.
+    With `compare` the same problems are answered without the library too, and the paired difference is given. Every
+    evaluation is left in the run's folder. Raises `RunFailed` when not one answer of one of them could be scored,
+    `WeightsChanged` when a local model's file is not what it was.
     """
-    if not config.dataset:
-        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
-    if compare and library is None:
-        raise ConfigError("--compare needs --experiences FILE: it answers without and with that library")
-    domain, notes = load_domain(config), list[str]()
-    problems = read_problems(
-        config, domain, config.dataset, held_out_reward(config), notes, truncate=config.dataset_truncate
-    )
+    _require(config, library, compare=compare, checks=checks)
+    notes: list[str] = []
+    target = target_of(config, notes)
+    others = [target_of(elsewhere(config, name, checks.also_reward), notes) for name in checks.also]
     for note in notes:
         watch.say(note)
-    await self_test(held_out_reward(config))
-    grades = Counts()
+    for one in (target, *others):
+        await self_test(held_out_reward(one.config))
     with RunDir(run_folder(config)) as folder, rare_collections():
+        weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
-            manager = open_rollouts(
-                config,
-                session,
-                domain,
-                Counted(held_out_reward(config, session.model("judge")), grades),
-                stage="evaluate",
-                group_size=config.eval_k,
-                temperature=config.eval_temperature,
-                advance=watch.advance,
-            )
-            found: list[Evaluation] = []
-            for shown in (Library(), library or Library()) if compare else (library or Library(),):
-                watch.phase(
-                    "with library" if len(shown) else "no library", len(problems) * config.eval_k, session.meter
-                )
-                found.append(_scored(await evaluate(manager, problems, shown, seed=config.seed)))
-            gain = paired(found[0].tallies, found[-1].tallies, seed=config.seed) if compare else None
-            watch.say(f"graded {grades}")
-            spent = session.meter.snapshot()["total"]
-    return Measured(found[-1], found[0] if compare else None, gain, spent, tuple(notes), folder.root)
+            instrument = Instrument(session, watch)
+            took = await _take(instrument, target, others, library, compare=compare, again=checks.again)
+            watch.say(f"graded {instrument.grades}")
+            bill = session.meter.snapshot()
+            checked = await asyncio.to_thread(weights.read_again)
+            _write_manifest(folder, session, target, library, checked)
+        keep(folder.root, took.all)
+        checked.require_unchanged()
+    return took.measured(config.seed, bill, tuple(notes), folder.root)
 
 
-def _scored(evaluation: Evaluation) -> Evaluation:
-    if evaluation.score.mean is None:
-        first = next(tally.failure for tally in evaluation.tallies if tally.failure)
-        raise RunFailed(
-            f"all {evaluation.score.failed} answers failed, the first at {first.boundary!r} with {first.type}: {first.message}"
+class Took(NamedTuple):
+    """All measurements of one command."""
+
+    taken: Taken
+    without: Taken | None
+    again: Taken | None
+    elsewhere: Sequence[tuple[Taken, Taken]]
+
+    @property
+    def all(self) -> list[Taken]:
+        """One after the other."""
+        return [self.taken, *filter(None, (self.without, self.again)), *chain.from_iterable(self.elsewhere)]
+
+    def measured(self, seed: int, bill: Mapping[str, Any], notes: tuple[str, ...], folder: Path) -> Measured:
+        """What they say of each other."""
+        return Measured(
+            self.taken,
+            self.without,
+            _by_library(self.without, self.taken, seed) if self.without else None,
+            _by_seed(self.taken, self.again, seed) if self.again else None,
+            tuple(_by_library(*pair, seed) for pair in self.elsewhere),
+            bill,
+            notes,
+            folder,
         )
-    return evaluation
+
+
+async def _take(
+    instrument: Instrument,
+    target: Target,
+    others: Sequence[Target],
+    library: Library | None,
+    *,
+    compare: bool,
+    again: bool,
+) -> Took:
+    shown = library or Library()
+    without = await instrument.take("plain", target, Library()) if compare else None
+    taken = await instrument.take("plain" if library is None else "library", target, shown)
+    second = await instrument.take("again", target.reseeded(), shown) if again else None
+    pairs = [await instrument.both(f"also-{place}-", other, shown) for place, other in enumerate(others, 1)]
+    return Took(taken, without, second, pairs)
+
+
+def keep(run: Path, taken: Sequence[Taken]) -> None:
+    """Leave every measurement in the run's folder, and none of an earlier command."""
+    for one in taken:
+        write(run, one.made, one.usd, one.answers())
+    forget(run, {one.made.name for one in taken})
+
+
+def _require(config: RunConfig, library: Library | None, *, compare: bool, checks: Checks) -> None:
+    if not config.dataset:
+        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
+    for option, wanted in (("--compare", compare), ("--also", bool(checks.also))):
+        if wanted and library is None:
+            raise ConfigError(f"{option} needs --experiences FILE: it answers without and with that library")
+    if checks.also_reward and not checks.also:
+        raise ConfigError("--also-reward scores the answers to another set: give it with --also OTHER_DATASET")
+
+
+def _by_library(before: Taken, after: Taken, seed: int) -> Comparison:
+    labels = [told_size(one.made.library_size) for one in (before, after)]
+    return compared(Named(labels[0], before.record()), Named(labels[1], after.record()), seed=seed)
+
+
+def _by_seed(before: Taken, after: Taken, seed: int) -> Comparison:
+    labels = [f"seed {one.made.seed}" for one in (before, after)]
+    return compared(Named(labels[0], before.record()), Named(labels[1], after.record()), seed=seed)
+
+
+def told_size(experiences: int) -> str:
+    """
+    >>> told_size(0), told_size(1), told_size(12)
+    ('no library', '1 experience', '12 experiences')
+    """
+    return count(experiences, "experience") if experiences else "no library"
+
+
+def _write_manifest(
+    folder: RunDir, session: Session, target: Target, library: Library | None, weights: Weights
+) -> None:
+    """What was measured; beside the manifest of a training run that has its folder."""
+    inputs = {"data": problems_digest(target.problems)}
+    inputs |= {"experience_lib": digest(library.to_json())} if library else {}
+    made_of = manifest(target.config, inputs, weights, session.log, session.agent and session.agent.isolation)
+    trained_here = folder.path("config.yaml").exists()
+    folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)

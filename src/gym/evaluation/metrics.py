@@ -1,16 +1,14 @@
 """What a library is worth, in numbers: means with intervals, pass@k, and the paired difference of two evaluations.
 
 The unit of sampling is the problem, not the answer: k answers to one problem are not k independent observations, so every
-interval resamples problems (a cluster bootstrap: Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414; for evaluations
-of language models Miller 2024, arXiv:2411.00640). Rewards are values in [0, 1]; a failed rollout has none (SPEC 1.2).
+interval is over problems (Miller 2024, arXiv:2411.00640). Rewards are values in [0, 1]; a failed rollout has none (SPEC
+1.2), and where it counts as 0 that is said. Plain Python: numpy would be a seventh of an evaluation's memory.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
-from math import fsum, prod
-from random import Random
-from statistics import fmean, quantiles, stdev
+from math import fsum, sqrt
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -19,21 +17,30 @@ from gym.core.chat import Usage
 from gym.core.problem import ToolUse, tool_use
 from gym.core.rollout import Tally
 from gym.core.value import Value
+from gym.evaluation.pass_at import pass_at
 
 RESAMPLES = 4_000
-"""Bootstrap resamples and sign flips; the tail of 2.5 % then rests on 100 of them."""
+"""Random sign flips; the tail of 2.5 % then rests on 100 of them."""
 
-FEW = 10
-"""Below this many problems a percentile bootstrap is too narrow, and Student's t is used instead."""
-
-MANY = 1_000
-"""Above this many problems a bootstrap only repeats, at length, what the normal distribution says at once."""
-
-PASSED = 1 - 1e-9
-"""A reward from here on counts as solved."""
+Z_975 = 1.959964
+"""97.5 % quantile of the normal distribution."""
 
 _T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 """97.5 % quantiles of Student's t for 1 to 9 degrees of freedom."""
+
+
+def t_975(freedom: float) -> float:
+    """97.5 % quantile of Student's t for any number of degrees of freedom from 1 on, a little large between whole ones.
+
+    >>> [round(t_975(freedom), 2) for freedom in (1, 2, 4.5, 20, 1e9)]
+    [12.71, 4.3, 2.66, 2.1, 1.96]
+    """
+    freedom = max(freedom, 1.0)
+    if freedom >= len(_T_975):
+        return 1.96 + (_T_975[-1] - 1.96) * len(_T_975) / freedom
+    whole = int(freedom)
+    part = (1 / whole - 1 / freedom) / (1 / whole - 1 / (whole + 1))
+    return _T_975[whole - 1] + part * (_T_975[whole] - _T_975[whole - 1])
 
 
 class Interval(NamedTuple):
@@ -59,8 +66,11 @@ class Score(Value):
     no_answer: int
     mean_failed_as_0: float | None
     """The mean over all problems with every failed rollout counted as 0."""
+    interval_failed_as_0: Interval | None = None
     pass_at: dict[int, float]
     """k -> unbiased pass@k over the problems with at least k scored answers."""
+    pass_at_interval: dict[int, Interval | None] = Field(default_factory=dict)
+    """k -> 95 %, over the same problems; None when they are fewer than two."""
     tokens: Usage
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the answers called, by tool."""
@@ -95,71 +105,91 @@ class Paired(Value):
         return "gain" if self.interval.low > 0 else "loss"
 
 
-def score(tallies: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES) -> Score:
-    """The figures of one evaluation, one tally a problem; the same tallies and seed give the same interval."""
-    scored = [tally for tally in tallies if tally.rewards]
-    means = [fmean(tally.rewards) for tally in scored]
-    attempted = [tally for tally in tallies if tally.size]
+def score(tallies: Sequence[Tally]) -> Score:
+    """The figures of one evaluation, one tally a problem."""
+    means = [_mean(tally) for tally in tallies if tally.rewards]
+    as_0 = [_mean(tally, failed_as_0=True) for tally in tallies if tally.size]
+    passed = pass_at(tallies)
     return Score(
         mean=fmean(means) if means else None,
-        interval=_within_unit(interval(means, seed=seed, resamples=resamples)),
-        n_problems=len(scored),
+        interval=interval(means, low=0.0),
+        n_problems=len(means),
         n_answers=sum(len(tally.rewards) for tally in tallies),
         failed=sum(tally.failed for tally in tallies),
         no_answer=sum(tally.no_answer for tally in tallies),
-        mean_failed_as_0=fmean(sum(tally.rewards) / tally.size for tally in attempted) if attempted else None,
-        pass_at=pass_at(scored),
+        mean_failed_as_0=fmean(as_0) if as_0 else None,
+        interval_failed_as_0=interval(as_0, low=0.0),
+        pass_at={k: fmean(values) for k, values in passed.items()},
+        pass_at_interval={k: interval(values, low=0.0) for k, values in passed.items()},
         tokens=Usage.sum(tally.tokens for tally in tallies),
         tools=tool_use(tally.tools for tally in tallies),
     )
 
 
-def paired(before: Sequence[Tally], after: Sequence[Tally], *, seed: int = 0, resamples: int = RESAMPLES) -> Paired:
-    """The difference on the problems (matched by id) that have a scored answer on both sides; order does not matter."""
-    old, new = _means(before), _means(after)
-    shared = sorted(old.keys() & new.keys())
-    differences = [new[problem] - old[problem] for problem in shared]
+def paired(
+    before: Sequence[Tally],
+    after: Sequence[Tally],
+    *,
+    failed_as_0: bool = False,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Paired:
+    """The difference on the problems (matched by id) that have a scored answer on both sides; order does not matter.
+
+    With `failed_as_0` failed answers count as wrong ones, so a problem is left out only where nothing was tried. `seed` and
+    `resamples` are of the random sign flips.
+    """
+    found = differences(before, after, failed_as_0=failed_as_0)
     everyone = {tally.problem_id for tally in chain(before, after)}
     return Paired(
-        difference=fmean(differences) if differences else None,
-        interval=interval(differences, seed=seed, resamples=resamples),
-        p_value=sign_flip(differences, seed=seed, resamples=resamples) if differences else None,
-        n_problems=len(shared),
-        better=sum(difference > 0 for difference in differences),
-        worse=sum(difference < 0 for difference in differences),
-        left_out=len(everyone) - len(shared),
+        difference=fmean(found) if found else None,
+        interval=interval(found),
+        p_value=sign_flip(found, seed=seed, resamples=resamples) if found else None,
+        n_problems=len(found),
+        better=sum(difference > 0 for difference in found),
+        worse=sum(difference < 0 for difference in found),
+        left_out=len(everyone) - len(found),
     )
 
 
-def by(tallies: Iterable[Tally], key: str) -> dict[str, list[Tally]]:
-    """Tallies by their problem's `metadata[key]`, names sorted; a problem without it goes under "(none)"."""
-    table: dict[str, list[Tally]] = {}
-    for tally in tallies:
-        table.setdefault(str(tally.metadata.get(key, "(none)")), []).append(tally)
-    return dict(sorted(table.items()))
+def differences(before: Sequence[Tally], after: Sequence[Tally], *, failed_as_0: bool = False) -> list[float]:
+    """After minus before, in [-1, 1], of every problem that counts on both sides, in the order of their ids."""
+    old, new = _means(before, failed_as_0), _means(after, failed_as_0)
+    return [new[problem] - old[problem] for problem in sorted(old.keys() & new.keys())]
 
 
-def interval(values: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> Interval | None:
-    """95 % interval of the mean of one value per problem; None for fewer than two.
+def interval(values: Sequence[float], *, low: float = -1.0, high: float = 1.0) -> Interval | None:
+    """95 % interval of the mean of one value per problem, each in [low, high]; it holds the mean. None for fewer than two.
 
-    Percentile bootstrap over problems with a seeded generator. Below `FEW` problems mean ± t·s/√n, which is wide because
-    little is known, and above `MANY` mean ± 1.96·s/√n; when all values agree, the interval is that point.
+    Wilson's score interval with the effective number of problems, n·v₀/v: v is the values' variance, v₀ what it would be
+    were they all at the ends of the scale (Franco, Little, Louis & Slud 2019, doi:10.1093/jssam/smy019; for evaluations of
+    language models Bowyer, Aitchison & Ivanova 2025, arXiv:2503.01747). v is drawn towards v₀ by the weight of 1/(high - low)
+    problems, so that ten equal values are not taken for certainty. In simulations with known truth it covers where the
+    percentile bootstrap and Student's t do not: few problems, and means near an end (docs/evaluation.md has the figures).
     """
-    n = len(values)
-    if n < 2:
+    if len(values) < 2:
         return None
-    if FEW <= n <= MANY:
-        return _percentiles(values, seed=seed, resamples=resamples)
-    middle, reach = fmean(values), (_T_975[n - 2] if n < FEW else 1.96) * stdev(values) / n**0.5
-    return Interval(middle - reach, middle + reach)
+    if min(values) < low - 1e-9 or max(values) > high + 1e-9:
+        raise ValueError(f"values in [{low:g}, {high:g}] expected, got [{min(values):g}, {max(values):g}]")
+    mean, width = min(max(fmean(values), low), high), high - low
+    first, last = _wilson((mean - low) / width, _effective(values, mean, low, high))
+    return Interval(min(low + width * first, mean), max(low + width * last, mean))
 
 
-def _percentiles(values: Sequence[float], *, seed: int, resamples: int) -> Interval:
-    """The middle 95 % of the means of resamples. Plain Python: numpy would be a seventh of an evaluation's memory."""
-    draw, n = Random(seed), len(values)
-    means = [fsum(draw.choices(values, k=n)) / n for _ in range(resamples)]
-    cuts = quantiles(means, n=40, method="inclusive")
-    return Interval(cuts[0], cuts[-1])
+def _effective(values: Sequence[float], mean: float, low: float, high: float) -> float:
+    """How many all-or-nothing values say as much of their mean as these do."""
+    n, weight = len(values), 1 / (high - low)
+    most = (mean - low) * (high - mean)
+    variance = fsum((value - mean) ** 2 for value in values) / (n - 1)
+    return n * most * (n + weight) / (n * variance + weight * most) if most else float(n)
+
+
+def _wilson(part: float, n: float) -> Interval:
+    """Wilson 1927, doi:10.1080/01621459.1927.10502953: the shares that `part` of `n` does not contradict."""
+    pull = Z_975**2 / n
+    middle = (part + pull / 2) / (1 + pull)
+    reach = sqrt(part * (1 - part) * pull + pull**2 / 4) / (1 + pull)
+    return Interval(max(middle - reach, 0.0), min(middle + reach, 1.0))
 
 
 def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = RESAMPLES) -> float:
@@ -169,35 +199,11 @@ def sign_flip(differences: Sequence[float], *, seed: int = 0, resamples: int = R
     return sign_flip(differences, seed=seed, resamples=resamples)
 
 
-def pass_at(tallies: Sequence[Tally]) -> dict[int, float]:
-    """k -> mean over problems with n >= k scored answers of the unbiased pass@k, for every k up to the largest n."""
-    counts = Counter((len(tally.rewards), sum(reward >= PASSED for reward in tally.rewards)) for tally in tallies)
-    largest = max((n for n, _ in counts), default=0)
-    return {
-        k: fmean(
-            [pass_at_k(n, c, k) for n, c in counts if n >= k], [times for (n, _), times in counts.items() if n >= k]
-        )
-        for k in range(1, largest + 1)
-    }
+def _means(tallies: Sequence[Tally], failed_as_0: bool) -> dict[str, float]:
+    """Problem -> the mean of its answers; a problem without one to count is not in it."""
+    counted = (tally for tally in tallies if (tally.size if failed_as_0 else tally.rewards))
+    return {tally.problem_id: _mean(tally, failed_as_0=failed_as_0) for tally in counted}
 
 
-def pass_at_k(n: int, c: int, k: int) -> float:
-    """Chance that k of n answers drawn without replacement hold one of the c right ones: 1 - C(n-c, k) / C(n, k).
-
-    Chen et al. 2021, arXiv:2107.03374; needs 1 <= k <= n and 0 <= c <= n.
-
-    >>> pass_at_k(5, 2, 1), pass_at_k(5, 2, 4)
-    (0.4, 1.0)
-    """
-    if not (1 <= k <= n and 0 <= c <= n):
-        raise ValueError(f"pass@k needs 1 <= k <= n and 0 <= c <= n, got n={n}, c={c}, k={k}")
-    return 0.0 if c == 0 else round(1.0 - prod(1.0 - k / i for i in range(n - c + 1, n + 1)), 12)
-
-
-def _within_unit(found: Interval | None) -> Interval | None:
-    """Cut to [0, 1], where a mean reward lies; Student's t reaches beyond when problems are few."""
-    return None if found is None else Interval(max(found.low, 0.0), min(found.high, 1.0))
-
-
-def _means(tallies: Sequence[Tally]) -> dict[str, float]:
-    return {tally.problem_id: fmean(tally.rewards) for tally in tallies if tally.rewards}
+def _mean(tally: Tally, *, failed_as_0: bool = False) -> float:
+    return fsum(tally.rewards) / (tally.size if failed_as_0 else len(tally.rewards))

@@ -4,29 +4,19 @@ Both pages are made from the same sections, so their numbers are the same string
 its counts and the mean that counts failures as 0 (SPEC 1.2); what is not known is said to be unknown.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from gym.core.experience import Library
-from gym.core.rollout import Tally
+from pydantic import Field
+
+from gym.core.experience import Experience, Library
 from gym.core.value import Value
 from gym.evaluation import page
 from gym.evaluation.estimate import Estimate
-from gym.evaluation.metrics import Paired, Score, by, paired, score
+from gym.evaluation.families import Family
+from gym.evaluation.metrics import Paired, Score
 from gym.evaluation.sections import lead, sections, title
 from gym.train.grpo.run_dir import StepStats
-
-FAMILY_KEYS = ("family", "level", "category", "type", "subject")
-"""Columns of the data that are worth a table of their own, the first that is there."""
-
-
-class Family(Value):
-    """The same figures for one kind of problem."""
-
-    name: str
-    before: Score
-    after: Score
-    gain: Paired
 
 
 class Report(Value):
@@ -50,8 +40,14 @@ class Report(Value):
     after: Score | None = None
     """The same problems with the library the run returns."""
     gain: Paired | None = None
+    validated: Paired | None = Field(default=None, exclude_if=lambda found: found is None)
+    """The same difference on the validation problems by which the library was chosen: optimistic; None without a gate."""
+    went_back: str = Field(default="", exclude_if=lambda why: not why)
+    """Why the run returns an older library than its last."""
     families: tuple[Family, ...] = ()
     library: Library = Library()
+    removed: tuple[Experience, ...] = Field(default=(), exclude_if=lambda removed: not removed)
+    """Entries that left for their measured effect, as they were."""
     start_size: int = 0
     """Entries before the first step."""
     steps: tuple[StepStats, ...] = ()
@@ -68,26 +64,6 @@ class Report(Value):
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     """What a reader must know: overlap allowed, a model changed in mid-run, problems left out."""
-
-
-def families(
-    before: Sequence[Tally], after: Sequence[Tally], key: str | None = None, *, seed: int = 0
-) -> tuple[Family, ...]:
-    """One row per value of `metadata[key]` (default: the first of `FAMILY_KEYS` there is); none when no problem has it."""
-    known = {name for tally in (*before, *after) for name in tally.metadata}
-    key = next((name for name in ((key,) if key else FAMILY_KEYS) if name in known), None)
-    if key is None:
-        return ()
-    old, new = by(before, key), by(after, key)
-    return tuple(
-        Family(
-            name=name,
-            before=score(old.get(name, ()), seed=seed),
-            after=score(new.get(name, ()), seed=seed),
-            gain=paired(old.get(name, ()), new.get(name, ()), seed=seed),
-        )
-        for name in sorted(old.keys() | new.keys())
-    )
 
 
 def markdown(report: Report) -> str:

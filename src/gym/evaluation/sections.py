@@ -3,10 +3,10 @@
 from typing import TYPE_CHECKING
 
 from gym.core.problem import tool_use
-from gym.evaluation import bill, charts
-from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, interval, number
-from gym.evaluation.metrics import Paired, Score
+from gym.evaluation import bill, charts, credited, drawn, scores
+from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, number
 from gym.evaluation.page import Chart, Section, Table
+from gym.evaluation.selection import selection
 
 if TYPE_CHECKING:
     from gym.evaluation.report import Report
@@ -27,9 +27,12 @@ def sections(report: "Report") -> tuple[Section, ...]:
     parts = (
         Section("Mind", report.notes, aside=True) if report.notes else None,
         _result(report),
-        _families(report),
+        scores.kinds(report.families, "By kind of problem"),
+        selection(report),
         _library(report),
+        credited.experiences(report),
         _steps(report),
+        drawn.section(report.steps),
         _tools(report),
         bill.cost(report.spent),
         bill.prediction(report.predicted, report.spent),
@@ -59,84 +62,21 @@ def _used(report: "Report") -> str:
     return f"Spent: {count(used.calls, 'call')}, {count(used.tokens, 'token')}, {told}, {report.seconds:,.0f} seconds."
 
 
-_FIGURES = ("mean [95 %]", "failed as 0", "pass@1", "pass@k", "problems", "answers", "no answer", "failed", "tokens")
-
-
 def _result(report: "Report") -> Section | None:
-    measured = [(name, one) for name, one in (("before", report.before), ("after", report.after)) if one is not None]
-    if not measured:
-        return None
-    text = [
-        "Mean over problems of the mean reward of their answers (those without an answer count, failed ones do not), with "
-        "its 95 % interval over problems; beside it the mean with every failed one as 0."
+    rows = [
+        scores.Row(name, one, strong=name == "after")
+        for name, one in (("before", report.before), ("after", report.after))
+        if one is not None
     ]
-    if report.gain:
-        text.append(_paired(report.gain))
+    if not rows:
+        return None
+    text = (scores.MEAN, scores.told(report.gain)) if report.gain else (scores.MEAN,)
     return Section(
         "What it is worth",
-        tuple(text),
-        Table(
-            "Scores on held-out problems",
-            ("", *(name for name, _ in measured)),
-            list(zip(_FIGURES, *(_figures(one) for _, one in measured), strict=True)),
-            frozenset(range(1, 1 + len(measured))),
-        ),
-        _accuracy(measured, "accuracy", "Mean reward on held-out problems"),
+        text,
+        scores.table(rows, "Scores on held-out problems"),
+        scores.chart(rows, "accuracy", "Mean reward on held-out problems"),
     )
-
-
-def _paired(gain: Paired) -> str:
-    moved = f"{gain.better} better, {gain.worse} worse, {gain.left_out} left out"
-    return f"Paired on the same {count(gain.n_problems, 'problem')}: {difference(gain)}, {gain.verdict}; {moved}."
-
-
-def _figures(value: Score) -> tuple[str, ...]:
-    last = max(value.pass_at, default=0)
-    best = f"{number(value.pass_at[last])} (k={last})" if last else UNKNOWN
-    counts = (value.n_problems, value.n_answers, value.no_answer, value.failed, value.tokens.total)
-    return (
-        interval(value.mean, value.interval),
-        number(value.mean_failed_as_0),
-        number(value.pass_at.get(1)),
-        best,
-        *(f"{one:,}" for one in counts),
-    )
-
-
-def _accuracy(measured: list[tuple[str, Score]], name: str, caption: str) -> tuple[Chart, ...]:
-    bars = [
-        charts.Bar(told, one.mean, one.interval, told.endswith("after"))
-        for told, one in measured
-        if one.mean is not None
-    ]
-    words = "; ".join(f"{told} {interval(one.mean, one.interval)}" for told, one in measured)
-    return (
-        (Chart(charts.accuracy(bars, name), f"{caption}: {words}", f"{caption}, with 95 % intervals"),) if bars else ()
-    )
-
-
-def _families(report: "Report") -> Section | None:
-    if not report.families:
-        return None
-    rows = [
-        (
-            family.name,
-            f"{family.gain.n_problems:,}",
-            interval(family.before.mean, family.before.interval),
-            interval(family.after.mean, family.after.interval),
-            difference(family.gain),
-            family.gain.verdict,
-        )
-        for family in report.families
-    ]
-    header = ("kind", "problems", "before", "after", "difference", "verdict")
-    table = Table("Scores by kind of problem", header, rows, frozenset({1, 2, 3, 4}))
-    sides = [
-        pair
-        for family in report.families
-        for pair in ((f"{family.name} before", family.before), (f"{family.name} after", family.after))
-    ]
-    return Section("By kind of problem", (), table, _accuracy(sides, "families", "Mean reward by kind of problem"))
 
 
 def _library(report: "Report") -> Section:

@@ -72,6 +72,11 @@ class Meter:
         return self._calls
 
     @property
+    def calls_left(self) -> int | None:
+        """Calls that the budget still allows, those in flight taken off; None without a limit."""
+        return None if self.budget.calls is None else max(0, self.budget.calls - self._calls - len(self._flying))
+
+    @property
     def usage(self) -> Usage:
         """Tokens of all calls."""
         return sum((row.usage for row in self._rows.values()), Usage())

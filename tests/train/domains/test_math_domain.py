@@ -63,7 +63,7 @@ def test_a_set_that_is_nowhere_says_both_ways_to_get_it(tmp_path: Path) -> None:
         import datasets  # noqa: F401
     except ImportError:
         with pytest.raises(
-            DataError, match=r"'aime24' is not here: put aime_2024.jsonl.*--data-dir.*zoo-gym\[data\]' where"
+            DataError, match=r"'aime24' is not in '.*': put aime_2024.jsonl.*--data-dir.*zoo-gym\[data\]' where"
         ):
             load("aime24", tmp_path)
     else:

@@ -76,6 +76,23 @@ def test_reflection_runs_at_temperature_zero() -> None:
 
 
 @pytest.mark.parametrize("settings", [LARGE, SMALL])
+def test_the_critic_reads_what_the_reward_said_only_when_asked_to_and_with_ground_truth(
+    settings: ReflectionSettings,
+) -> None:
+    told = [item.model_copy(update={"feedback": f"said of {item.text}"}) for item in PAIR]
+
+    def prompt(**changes: object) -> str:
+        model = Answers('[{"option":"keep"}]')
+        drive(critique(PROBLEM, told, "", settings.model_copy(update=changes)), model)
+        return model.asked[0].messages[1].content
+
+    with_it = prompt(feedback=True)
+    assert "a bad way\nGRADER: said of a bad way" in with_it
+    assert prompt() == "\n".join(line for line in with_it.splitlines() if not line.startswith("GRADER"))
+    assert "GRADER" not in prompt(feedback=True, use_groundtruth=False)
+
+
+@pytest.mark.parametrize("settings", [LARGE, SMALL])
 def test_without_ground_truth_no_prompt_holds_the_label_or_feedback(settings: ReflectionSettings) -> None:
     blind = settings.model_copy(update={"use_groundtruth": False})
     model = Answers("a summary", '[{"option":"add","experience":"When asked, answer well."}]')

@@ -189,8 +189,73 @@ async def test_the_folders_size_is_limited_in_sum(session: PythonSession, isolat
 async def test_memory_that_no_limit_would_count_is_refused(session: PythonSession, isolation: Isolation) -> None:
     if "seccomp" not in isolation.layers:
         pytest.skip("not promised here")
-    code = "import ctypes, os\nlibc = ctypes.CDLL(None)\nlibc.shmget(0, 4096, 0o1600), libc.memfd_create(b'm', 0)"
-    assert await run(session, code) == "(-1, -1)"
+    code = """
+import ctypes, mmap, socket
+libc = ctypes.CDLL(None, use_errno=True)
+IO_SETUP, context = {"x86_64": 206, "aarch64": 0}[__import__("os").uname().machine], ctypes.c_long(0)
+refused = [
+    libc.shmget(0, 4096, 0o1600), libc.memfd_create(b"m", 0), libc.msgget(0, 0o1600), libc.semget(0, 1, 0o1600),
+    libc.syscall(IO_SETUP, 1000, ctypes.byref(context)),
+]
+pair = socket.socketpair()
+for act in (lambda: mmap.mmap(-1, 4096), lambda: pair[0].setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24)):
+    try:
+        act()
+    except PermissionError:
+        refused.append(-1)
+private = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+set(refused), len(refused)
+"""
+    assert await run(session, code) == "({-1}, 7)"
+
+
+async def test_a_pair_of_sockets_talks_only_with_itself(session: PythonSession, isolation: Isolation) -> None:
+    if "seccomp" not in isolation.layers:
+        pytest.skip("not promised here")
+    code = """
+import asyncio, socket
+one, other = socket.socketpair()
+refused = []
+for act in (
+    lambda: one.bind("\\0zoo-gym"), lambda: one.connect("\\0zoo-gym"), lambda: one.sendto(b"x", "\\0zoo-gym"),
+    lambda: one.listen(), lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM),
+    lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_RAW),
+):
+    try:
+        act()
+    except PermissionError:
+        refused.append(act)
+one.sendall(b"heard")
+len(refused), other.recv(9), asyncio.run(asyncio.sleep(0, "a loop of events has such a pair"))
+"""
+    assert await run(session, code) == "(6, b'heard', 'a loop of events has such a pair')"
+
+
+async def test_nothing_can_continue_itself_between_calls(session: PythonSession, isolation: Isolation) -> None:
+    if "seccomp" not in isolation.layers:
+        pytest.skip("not promised here")
+    code = """
+import ctypes, fcntl, os, signal
+class Event(ctypes.Structure):
+    _fields_ = (("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("kind", ctypes.c_int), ("rest", ctypes.c_int * 12))
+libc = ctypes.CDLL(None, use_errno=True)
+said = [libc.timer_create(1, ctypes.byref(Event(None, signal.SIGCONT, 0)), ctypes.byref(ctypes.c_void_p()))]
+for command, value in ((10, signal.SIGCONT), (fcntl.F_SETOWN, os.getpid())):
+    try:
+        said.append(fcntl.fcntl(0, command, value))
+    except PermissionError:
+        said.append(-1)
+said
+"""
+    assert await run(session, code) == "[-1, -1, -1]"
+
+
+async def test_files_without_content_are_limited_too(session: PythonSession, isolation: Isolation) -> None:
+    if "mnt" not in isolation.layers:
+        pytest.skip("not promised here")
+    result = await session.call({"code": "for n in range(20_000): open(f'f{n}', 'w').close()"})
+    assert result.label == "files" or "No space left on device" in result.text
+    assert await run(session, "import os\nlen(os.listdir()) in (0, 16_374)") == "True"
 
 
 async def test_rights_cannot_be_gained(session: PythonSession, isolation: Isolation) -> None:

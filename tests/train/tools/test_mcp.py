@@ -51,13 +51,14 @@ async def test_a_call_comes_back_as_text_and_what_fails_says_why() -> None:
         assert await say(opened, "add", '{"a": 2, "b": 3}') == "5"
         assert "['a']" in await say(opened, "add", '{"a": "two", "b": 3}')
         assert "no such thing" in await say(opened, "fail")
-        assert (opened.used["srv_fail"].errors, opened.used["srv_add"].errors) == (1, 1)
+        assert (opened.used["srv_fail"].labels, opened.used["srv_add"].labels) == ({"failed": 1}, {"arguments": 1})
 
 
 async def test_a_server_that_dies_fails_the_call_that_saw_it_and_serves_the_next_anew() -> None:
     async with desk(where()) as opened:
         first = await say(opened, "count")
         assert await say(opened, "die") == "The server of this tool died and is started anew."
+        assert opened.used["srv_die"].labels == {"died": 1}
         second = await say(opened, "count")
     assert (first.split()[0], second.split()[0]) == ("1", "1")
     assert first != second
@@ -116,15 +117,19 @@ async def test_only_the_tools_that_were_named_are_mounted() -> None:
     ("server", "words"),
     [
         (where("--broken"), "MCP server 'srv' did not start: no licence found"),
-        (McpServer(command="no-such-program-here"), "MCP server 'srv' did not start: .*no-such-program-here"),
-        (McpServer(url="http://127.0.0.1:9/mcp"), "MCP server 'srv' did not start"),
+        (McpServer(command="no-such-program-here"), "MCP server 'srv' did not start: no-such-program-here: ."),
+        (McpServer(url="http://127.0.0.1:9/mcp"), "MCP server 'srv' did not start: http://127.0.0.1:9/mcp: ."),
+        (McpServer(command="echo", args=("hi",)), "MCP server 'srv' did not start: echo: it ended, or .* no MCP"),
         (McpServer(command="sleep", args=("60",), start_timeout=0.1), "did not start within 0.1 s"),
     ],
 )
-async def test_a_server_that_does_not_start_says_why(server: McpServer, words: str) -> None:
+async def test_a_server_that_does_not_start_says_why(
+    server: McpServer, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with pytest.raises(ConfigError, match=words):
         async with mounted("srv", server):
             pass
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_running_server_is_reached_by_its_url() -> None:

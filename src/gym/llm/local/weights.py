@@ -13,15 +13,20 @@ MAGIC = b"GGUF"
 CACHE_VARIABLE = "ZOO_GYM_CACHE"
 
 
-def cache_dir() -> Path:
-    """Where models are kept: `$ZOO_GYM_CACHE/models`, else the user's cache folder."""
-    return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("zoo-gym")) / "models"
+def cache_dir(kind: str = "models") -> Path:
+    """Where models, or other things that can be had again, are kept: below `$ZOO_GYM_CACHE`, else the user's cache."""
+    return Path(os.environ.get(CACHE_VARIABLE) or user_cache_dir("zoo-gym")) / kind
 
 
-def cached(weights: Weights, folder: Path | None = None) -> Path | None:
+def present(weights: Weights, folder: Path | None = None) -> Path | None:
     """The file in the cache when it is there whole; its digest was checked when it came in."""
     path = (folder or cache_dir()) / weights.file_name
     return path if path.is_file() and path.stat().st_size == weights.size else None
+
+
+def cached(weights: Weights, folder: Path | None = None) -> Path | None:
+    """The file in the cache when it and all that belongs to it are there."""
+    return present(weights, folder) if all(present(other, folder) for other in weights.beside) else None
 
 
 def weights_digest(path: Path) -> str:

@@ -9,12 +9,11 @@ from gym.config import RunConfig
 from gym.core.problem import Solver
 from gym.train.grpo.solvers.tool_loop import ToolLoop
 from gym.train.grpo.tools.limits import Isolation
+from gym.train.grpo.tools.own import tool_of
 from gym.train.grpo.tools.python_sandbox import PythonSandbox
 from gym.train.grpo.tools.toolbox import Alone, Toolbox, ToolServer
 
 DEFAULT_TOOLS = ("python",)
-MODULES = {"python": "python_sandbox"}
-"""Tools whose name is not that of their module."""
 
 
 class Agent(NamedTuple):
@@ -41,6 +40,9 @@ async def open_agent(
     """
     async with AsyncExitStack() as stack:
         servers = [await _opened(name, config, stack, environ) for name in config.tools or DEFAULT_TOOLS]
+        for server in config.mcp_servers:
+            if f"mcp:{server}" not in config.tools:
+                say(f"the MCP server {server!r} is not used: tools has no mcp:{server}")
         if (isolation := await _isolation(servers)) is not None:
             say(isolation.text)
         solver = ToolLoop(
@@ -58,8 +60,7 @@ async def _opened(name: str, config: RunConfig, stack: AsyncExitStack, environ: 
 
         server = name.removeprefix("mcp:")
         return await stack.enter_async_context(mounted(server, config.mcp_servers[server], environ))
-    found = plugins.resolve("tool", MODULES.get(name, name))
-    return Alone(found() if isinstance(found, type) else found)  # a class is made once a run
+    return Alone(tool_of(name, plugins.resolve("tool", name)))
 
 
 async def _isolation(servers: Sequence[ToolServer]) -> Isolation | None:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gym.core.experience import Admit, Applied, Library, Use
+from gym.core.experience import Admit, Applied, Delete, Library, Use
 from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
+from gym.core.trials import Trials
 from gym.tasks import all_of
+from gym.train.grpo.credit import Credit, Judged
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session
@@ -45,11 +47,15 @@ class Step(NamedTuple):
     credited: Library
     """The library before the step with this step's uses counted; the operations were applied to it."""
     seconds: float
+    trials: Trials | None = None
+    """What the step's rollouts say of each experience; None where all were shown to all."""
+    removals: tuple[Delete, ...] = ()
+    """Proposed by the figures of the rollouts so far."""
 
     def update(self, applied: Applied) -> BatchUpdate:
         """From the critiques to what became of every operation; `applied` is what the gate left of this step."""
         return BatchUpdate(
-            proposed=tuple(operation for item in self.critiques for operation in item.operations),
+            proposed=(*(operation for item in self.critiques for operation in item.operations), *self.removals),
             consolidated=self.decided.operations,
             accepted=tuple(item.operation for item in applied.accepted),
             rejected=(
@@ -77,31 +83,53 @@ class Loop:
     """The gate for a step, given the library that its prompts showed."""
     screen: Screen | None = None
     """Tries proposals before they are consolidated; None believes them."""
+    credit: Credit | None = None
+    """Measures what each experience does, where not every rollout is shown all; None where it is."""
     watch: Watch = field(default_factory=Silent)
     learn_from: str = "mixed"
     domain: str = ""
     seed: int = 0
 
-    async def step(self, problems: Sequence[Problem], library: Library, *, epoch: int, step: int) -> Step:
-        """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply."""
+    async def step(
+        self,
+        problems: Sequence[Problem],
+        library: Library,
+        *,
+        epoch: int,
+        step: int,
+        draws: Sequence[int] = (),
+        past: Sequence[Trials] = (),
+    ) -> Step:
+        """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply.
+
+        `draws` says of each problem how often it was drawn in this epoch before (default: never); `past`: the trials of
+        earlier steps, which `credit` measures together with this one's.
+        """
         began = time.monotonic()
-        work = (self._reflected(problem, library, epoch) for problem in problems)
+        places = zip(problems, draws or [0] * len(problems), strict=True)
+        work = (self._reflected(problem, library, epoch, draw) for problem, draw in places)
         reflected = await all_of(work, self.rollouts.room)
         critiques = tuple(item.critique for item in reflected if item.critique is not None)
         if self.screen is not None:
             studied = [item.group for item in reflected if item.critique is not None]
             critiques = await self.screen.tried(critiques, studied, library)
         summaries = tuple(summary for item in reflected for summary in item.summaries)
-        self.watch.expect(1)
-        stage = consolidate(critiques, library, self.settings, seed=self.seed + step)
-        decided = await self._drive(stage, "consolidate")
         groups = tuple(item.group for item in reflected)
-        credited = library.credit(uses(groups, summaries, library))
+        trials = None if self.credit is None else Trials.of(groups, library)
+        counted = library.credit(uses(groups, summaries, library))
+        credited, removals = Judged(counted, ())
+        if self.credit is not None and trials is not None:
+            credited, removals = self.credit.judged(counted, (*past, trials))
+        self.watch.expect(1)
+        stage = consolidate(critiques, credited, self.settings, seed=self.seed + step, removals=removals)
+        decided = await self._drive(stage, "consolidate")
         applied = credited.apply(decided.operations, self.admission(library), step=step, domain=self.domain)
-        return Step(groups, summaries, critiques, decided, applied, credited, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Step(groups, summaries, critiques, decided, applied, credited, seconds, trials, removals)
 
-    async def _reflected(self, problem: Problem, library: Library, epoch: int) -> Reflected:
-        group = await self.rollouts.group(problem, library, epoch=epoch)
+    async def _reflected(self, problem: Problem, library: Library, epoch: int, draw: int) -> Reflected:
+        group = await self.rollouts.group(problem, library, epoch=epoch, draw=draw)
+        self.watch.expect(len(group.rollouts) - self.rollouts.sizes.least)
         if not teaches(group, self.learn_from):
             return Reflected(group)
         self.watch.expect(len(group.scored) + 1)
@@ -109,7 +137,8 @@ class Loop:
             self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
             for rollout in group.scored
         )
-        found = await self._drive(critique(problem, summaries, library.render(), self.settings), "critique")
+        known = self.session.retrieval.near(library, problem).render()
+        found = await self._drive(critique(problem, summaries, known, self.settings), "critique")
         return Reflected(group, tuple(summaries), found)
 
     async def _drive(self, stage: Stage[T], name: str) -> T:
@@ -129,7 +158,8 @@ def teaches(group: Group, learn_from: str) -> bool:
 def uses(groups: Sequence[Group], summaries: Sequence[Summary], library: Library) -> Mapping[str, Use]:
     """How often each experience was cited, and whether by rollouts above or below their group's mean.
 
-    Citations are counted in the outputs and in the summaries of the same rollouts, once per rollout.
+    Citations are counted in the outputs and in the summaries of the same rollouts, once per rollout, and only of what
+    the rollout was shown.
     """
     told = {(summary.problem_id, summary.index): summary.text for summary in summaries}
     counts: dict[str, Use] = {}
@@ -137,7 +167,7 @@ def uses(groups: Sequence[Group], summaries: Sequence[Summary], library: Library
         for rollout, advantage in zip(group.scored, group.advantages, strict=True):
             said = rollout.trajectory.output if rollout.trajectory else ""
             text = f"{said} {told.get((group.problem.id, rollout.index), '')}"
-            for name in set(_CITED.findall(text)) & set(library.ids):
+            for name in set(_CITED.findall(text)) & set(rollout.shown) & set(library.ids):
                 past = counts.get(name, Use())
                 counts[name] = Use(
                     uses=past.uses + 1, helpful=past.helpful + (advantage > 0), harmful=past.harmful + (advantage < 0)
@@ -164,13 +194,42 @@ class Batch(NamedTuple):
     epoch: int
     step: int
     problems: tuple[Problem, ...]
+    draws: tuple[int, ...] = ()
+    """How often each of them was drawn in this epoch before."""
+    resting: int = 0
+    """Problems that sit out the epoch, told by its first step."""
 
 
-def batches(problems: Sequence[Problem], *, epochs: int, batch_size: int, seed: int) -> Iterator[Batch]:
-    """Every step of a run in order; the short last batch of an epoch is kept (SPEC 1.7)."""
-    step = 0
+Serve = Callable[[int, tuple[Problem, ...], Sequence[Batch]], tuple[Problem, ...]]
+"""(epoch, its shuffled problems, the batches of earlier epochs) -> the problems it draws, at least one."""
+
+
+def as_shuffled(epoch: int, order: tuple[Problem, ...], earlier: Sequence[Batch]) -> tuple[Problem, ...]:
+    """Every problem once."""
+    return order
+
+
+def batches(
+    problems: Sequence[Problem], *, epochs: int, batch_size: int, seed: int, serve: Serve = as_shuffled
+) -> Iterator[Batch]:
+    """Every step of a run in order; the short last batch of an epoch is kept (SPEC 1.7).
+
+    An epoch is planned when its first step is asked for, so `serve` may look at what the steps before it left.
+    """
+    earlier: list[Batch] = []
     for epoch in range(epochs):
-        order = shuffled(problems, seed, epoch)
+        order = serve(epoch, shuffled(problems, seed, epoch), tuple(earlier))
+        draws, resting = _draws(order), len(problems) - len({problem.id for problem in order})
         for start in range(0, len(order), batch_size):
-            yield Batch(epoch, step, order[start : start + batch_size])
-            step += 1
+            part = slice(start, start + batch_size)
+            earlier.append(Batch(epoch, len(earlier), order[part], draws[part], 0 if start else resting))
+            yield earlier[-1]
+
+
+def _draws(order: Sequence[Problem]) -> tuple[int, ...]:
+    """How often each problem stands in the order before this place."""
+    seen, draws = Counter[str](), list[int]()
+    for problem in order:
+        draws.append(seen[problem.id])
+        seen[problem.id] += 1
+    return tuple(draws)

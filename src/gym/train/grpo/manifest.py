@@ -8,6 +8,7 @@ from typing import Any
 
 from gym import __version__
 from gym.config import RunConfig
+from gym.embedding.encoders import encoder_name, resolved
 from gym.errors import WeightsChanged
 from gym.llm.call_log import CallLog
 from gym.llm.local.catalogue import PREFIX, find, is_embedded
@@ -85,6 +86,7 @@ def manifest(
             "verified": None if weights.path is None else weights.before == weights.after if weights.after else None,
             "story": weights.story,
         },
+        **({"encoder": encoder_name(resolved(config.encoder))} if config.retrieves else {}),
         **({"python_tool": ran} if ran else {}),
     }
 

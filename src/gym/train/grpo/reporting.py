@@ -6,12 +6,13 @@ from statistics import fmean
 
 from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
-from gym.core.experience import Library
+from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
+from gym.evaluation.families import families
 from gym.evaluation.metrics import Paired
-from gym.evaluation.report import Report, families, html, markdown
+from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
 from gym.train.grpo.manifest import Weights, model_changes
 from gym.train.grpo.run_dir import RunDir, StepStats
@@ -28,14 +29,17 @@ def report_of(
     weights: Weights,
     start: Library,
     library: Library,
+    removed: Sequence[Experience],
     steps: Sequence[StepStats],
     before: Evaluation | None,
     after: Evaluation | None,
     gain: Paired | None,
+    validated: Paired | None,
+    went_back: str,
     seconds: float,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
-    overhead_tokens, overhead_share = _overhead(config, task, start, library, before, after)
+    overhead_tokens, overhead_share = _overhead(config, task, session, start, library, before, after)
     return Report(
         name=name,
         verified=None if weights.after is None else weights.before == weights.after,
@@ -47,8 +51,11 @@ def report_of(
         before=before.score if before else None,
         after=after.score if after else None,
         gain=gain,
+        validated=validated,
+        went_back=went_back,
         families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),
         library=library,
+        removed=tuple(removed),
         start_size=len(start),
         steps=tuple(steps),
         spent=session.meter.snapshot(),
@@ -68,23 +75,27 @@ def write_report(folder: RunDir, report: Report) -> None:
 
 
 def _overhead(
-    config: RunConfig, task: Task, start: Library, library: Library, before: Evaluation | None, after: Evaluation | None
+    config: RunConfig,
+    task: Task,
+    session: Session,
+    start: Library,
+    library: Library,
+    before: Evaluation | None,
+    after: Evaluation | None,
 ) -> tuple[int, float | None]:
     """Tokens that the library adds to a prompt, and their share of it: measured where the server counted, else estimated."""
     if before and after and not start and before.score.tokens.known and after.score.tokens.known:
         plain, told = (found.score.tokens.prompt / max(found.score.n_answers, 1) for found in (before, after))
         if told:
             return round(told - plain), (told - plain) / told
-    added = estimate_tokens(library_block(library.render()))
     instructions = config.system_prompt or task.domain.prompts.solve
-    prompts = [
-        sum(
-            estimate_tokens(message.content)
-            for message in solve_messages(problem.query, library.render(), instructions)
-        )
-        for problem in task.test or task.train
-    ]
-    return added, added / fmean(prompts) if prompts and any(prompts) else None
+    added, prompts = list[int](), list[int]()
+    for problem in task.test or task.train:
+        shown = session.retrieval(library, problem).render()
+        added.append(estimate_tokens(library_block(shown)))
+        messages = solve_messages(problem.query, shown, instructions)
+        prompts.append(sum(estimate_tokens(message.content) for message in messages))
+    return round(fmean(added)), sum(added) / sum(prompts) if sum(prompts) else None
 
 
 def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:

@@ -20,6 +20,7 @@ from gym.errors import ProviderError
 from gym.llm.recorded import Recorded
 from gym.llm.stopwatch import working_time
 from gym.tasks import all_of
+from gym.train.grpo.group_size import GroupSize
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ class Shown(NamedTuple):
 class RolloutManager:
     """Runs groups of rollouts against one model, solver and reward; `width` says how many calls the model takes now.
 
-    `choose` picks what of the library each rollout sees.
+    `choose` picks what of the library each rollout sees; `sizes` lets a group stop before `group_size` answers or go on.
 
     Invariant: `_unfinished` counts the rollouts begun and not yet ended, `_open` the groups begun and not yet scored;
     `_moved` is set whenever one of them falls.
@@ -73,6 +74,7 @@ class RolloutManager:
         width: Callable[[], int],
         sampling: Sampling,
         group_size: int,
+        sizes: GroupSize | None = None,
         choose: Choose = everything,
         instructions: str = "",
         seed: int = 0,
@@ -82,6 +84,7 @@ class RolloutManager:
         self.model, self.solver, self.reward = model, solver, reward
         self.width, self.sampling, self.group_size = width, sampling, group_size
         self.instructions, self.seed, self.timeout_s, self.on_rollout = instructions, seed, timeout_s, on_rollout
+        self.sizes = sizes or GroupSize.fixed(group_size)
         self._choose, self._last = choose, Shown.of(Library())
         self._unfinished = self._open = 0
         self._moved = asyncio.Event()
@@ -101,7 +104,7 @@ class RolloutManager:
         async def kept(problem: Problem) -> T:
             return keep(await self.group(problem, library, epoch=epoch))
 
-        start = bisect_left(problems, True, key=lambda problem: not self._answered(problem, library, epoch))
+        start = bisect_left(problems, True, key=lambda problem: self.unanswered(problem, library, epoch) > 0)
         order = [*problems[start:], *problems[:start]]
         found = await all_of((kept(problem) for problem in order), self.room)
         return [*found[len(problems) - start :], *found[: len(problems) - start]]
@@ -117,17 +120,28 @@ class RolloutManager:
         """A few more rollouts than fit keep the model busy; groups that wait to be scored hold their texts."""
         return self._unfinished >= 1.05 * width + self.group_size or self._open * self.group_size >= 8 * width + 64
 
-    async def group(self, problem: Problem, library: Library, *, epoch: int = 0) -> Group:
-        """`group_size` rollouts of one problem with a library in the prompt, scored together."""
+    async def group(self, problem: Problem, library: Library, *, epoch: int = 0, draw: int = 0) -> Group:
+        """As many rollouts of one problem as `sizes` wants, with a library in the prompt; those drawn at once scored at once.
+
+        `draw` counts the problem's earlier groups in this epoch: its indices, and so its seeds, are behind theirs.
+        """
         self._open += 1
-        self._unfinished += self.group_size
+        rollouts: tuple[Rollout, ...] = ()
         try:
-            given = [self.shown(library, problem, index, epoch) for index in range(self.group_size)]
-            attempts = await all_of(self._attempt(*self._asked(problem, given, epoch, i)) for i in range(len(given)))
-            return await self._scored(problem, given, attempts)
+            while more := self.sizes.more(Group(problem=problem, rollouts=rollouts).rewards, len(rollouts)):
+                start = draw * self.sizes.most + len(rollouts)
+                rollouts += await self._drawn(problem, library, epoch, range(start, start + more))
+            return Group(problem=problem, rollouts=rollouts)
         finally:
             self._open -= 1
             self._moved.set()
+
+    async def _drawn(self, problem: Problem, library: Library, epoch: int, indices: range) -> tuple[Rollout, ...]:
+        self._unfinished += len(indices)
+        given = [self.shown(library, problem, index, epoch) for index in indices]
+        asked = (self._asked(problem, shown, epoch, index) for index, shown in zip(indices, given, strict=True))
+        attempts = await all_of(self._attempt(*one) for one in asked)
+        return await self._scored(problem, indices, given, attempts)
 
     def shown(self, library: Library, problem: Problem, index: int, epoch: int) -> Shown:
         """What of `library` this rollout sees."""
@@ -150,34 +164,31 @@ class RolloutManager:
             self._unfinished -= 1
             self._moved.set()
 
-    def _asked(
-        self, problem: Problem, given: Sequence[Shown], epoch: int, index: int
-    ) -> tuple[tuple[Message, ...], Sampling]:
+    def _asked(self, problem: Problem, shown: Shown, epoch: int, index: int) -> tuple[tuple[Message, ...], Sampling]:
         seed = rollout_seed(self.seed, epoch, problem.id, index)
-        messages = solve_messages(problem.query, given[index].text, self.instructions)
+        messages = solve_messages(problem.query, shown.text, self.instructions)
         return messages, self.sampling.model_copy(update={"seed": seed, "sample": index})
 
-    def _answered(self, problem: Problem, library: Library, epoch: int) -> bool:
-        """Whether the record has the first call of each of the problem's rollouts."""
-        given = [self.shown(library, problem, index, epoch) for index in range(self.group_size)]
-        return isinstance(self.model, Recorded) and all(
-            self.model.knows(*self._asked(problem, given, epoch, index)) for index in range(self.group_size)
-        )
+    def unanswered(self, problem: Problem, library: Library, epoch: int = 0) -> int:
+        """The problem's rollouts, of those it takes at least, whose first call is not in the record."""
+        if not isinstance(self.model, Recorded):
+            return self.sizes.least
+        given = [self.shown(library, problem, index, epoch) for index in range(self.sizes.least)]
+        asked = (self._asked(problem, shown, epoch, index) for index, shown in enumerate(given))
+        return sum(not self.model.knows(*one) for one in asked)
 
     async def _scored(
-        self, problem: Problem, given: Sequence[Shown], attempts: Sequence[Trajectory | Failure]
-    ) -> Group:
+        self, problem: Problem, indices: range, given: Sequence[Shown], attempts: Sequence[Trajectory | Failure]
+    ) -> tuple[Rollout, ...]:
         finished = [attempt for attempt in attempts if isinstance(attempt, Trajectory)]
         verdicts = iter(await self._score(problem, finished))
         rollouts = tuple(
-            self._rollout(
-                problem, given[index], index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None
-            )
-            for index, attempt in enumerate(attempts)
+            self._rollout(problem, shown, index, attempt, next(verdicts) if isinstance(attempt, Trajectory) else None)
+            for index, shown, attempt in zip(indices, given, attempts, strict=True)
         )
         for rollout in rollouts:
             self.on_rollout(rollout)
-        return Group(problem=problem, rollouts=rollouts)
+        return rollouts
 
     async def _score(self, problem: Problem, trajectories: Sequence[Trajectory]) -> Sequence[Verdict | Failure]:
         if not trajectories:

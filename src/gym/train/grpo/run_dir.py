@@ -6,7 +6,7 @@ function of the recorded calls, so a step that is not done is simply run again f
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +15,15 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from gym.config import EXECUTION_KEYS, RunConfig
+from gym.config import EXECUTION_KEYS, YOUNGER_KEYS, RunConfig
+from gym.core.decision import Decision
+from gym.core.draws import Draws
 from gym.core.experience import Library
 from gym.core.journal import Event, from_text, replay
 from gym.core.problem import Problem, ToolUse
 from gym.core.reflection import BatchUpdate, Critique, Summary
-from gym.core.rollout import Group
+from gym.core.rollout import Group, Rollout
+from gym.core.trials import Trials
 from gym.core.value import Value
 from gym.errors import ConfigError, LibraryError, StorageError
 from gym.files import append_durably, write_atomic
@@ -35,6 +38,8 @@ STEP_FILES = (
     "batch_update.json",
     "experiences.json",
 )
+TRIALS = "credit.json"
+"""Beside them where experiences are shown at random."""
 
 
 def safe_name(name: str) -> str:
@@ -69,8 +74,12 @@ class StepStats(Value):
     library_size: int
     library_tokens: int
     seconds: float
+    gate: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What validation problems said of it; None where they were not asked."""
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the rollouts called, by tool."""
+    draws: Draws | None = Field(default=None, exclude_if=lambda draws: draws is None)
+    """Where groups may differ in size or problems may rest."""
 
 
 class Resume(NamedTuple):
@@ -112,6 +121,18 @@ class RunDir:
         """A file of one step; steps count on across epochs."""
         return self.root / f"epoch_{epoch}" / f"step_{step}" / name
 
+    def begun(self, config: RunConfig) -> RunConfig:
+        """`config` with what it leaves open taken from the run that is here: settings it began without, its encoder."""
+        file = self.path("config.yaml")
+        if not (file.exists() and self._has_calls()):
+            return config
+        saved = self._saved_config(file)
+        open_keys = {key for key in YOUNGER_KEYS.keys() - saved.keys() if key not in config.model_fields_set}
+        if config.encoder == "auto":
+            open_keys.add("encoder")
+        was = _as_it_was(saved)
+        return config.model_copy(update={key: was[key] for key in open_keys})
+
     def accept_config(self, config: RunConfig, inputs: Mapping[str, str]) -> None:
         """Write config.yaml, or compare with the one that is there: a change is refused, naming the keys (FAULTS S12).
 
@@ -121,7 +142,7 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
             saved = self._saved_config(file)
-            before = {key: value for key, value in saved.items() if key not in EXECUTION_KEYS}
+            before = {key: value for key, value in _as_it_was(saved).items() if key not in EXECUTION_KEYS}
             changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
             if changed:
                 told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
@@ -173,11 +194,16 @@ class RunDir:
         log = self.path("calls.jsonl")
         return log.exists() and log.stat().st_size > 0
 
-    def write_epoch(self, epoch: int, problems: Sequence[Problem]) -> None:
-        """The epoch's problems in the order they are served; written once, since the settings decide it."""
+    def write_epoch(self, epoch: int, problems: Sequence[Problem], *, anew: bool = False) -> None:
+        """The epoch's problems in the order they are served; written once unless `anew`: mostly the settings decide it."""
         path = self.root / f"epoch_{epoch}" / "shuffled_data.jsonl"
-        if not path.exists():
+        if anew or not path.exists():
             _write_lines(path, problems)
+
+    def rollouts(self, epoch: int, step: int) -> Iterator[Rollout]:
+        """What a step that is done has drawn."""
+        with self.step_path(epoch, step, "rollout.jsonl").open(encoding="utf-8") as lines:
+            yield from map(Rollout.model_validate_json, lines)
 
     def write_step(
         self,
@@ -201,6 +227,15 @@ class RunDir:
         )
         _write_json(self.step_path(epoch, step, "batch_update.json"), update.model_dump(mode="json"))
 
+    def write_trials(self, epoch: int, step: int, trials: Trials) -> None:
+        """A step's credit.json, where experiences were shown at random."""
+        write_atomic(self.step_path(epoch, step, TRIALS), trials.model_dump_json() + "\n")
+
+    def read_trials(self, places: Sequence[tuple[int, int]]) -> list[Trials]:
+        """Those of the steps at `places` (epoch, step) that have any."""
+        paths = [self.step_path(epoch, step, TRIALS) for epoch, step in places]
+        return [Trials.model_validate_json(path.read_bytes()) for path in paths if path.exists()]
+
     def finish_step(
         self, epoch: int, step: int, library: Library, news: Sequence[Event], stats: Sequence[StepStats]
     ) -> None:
@@ -214,30 +249,43 @@ class RunDir:
         """The run's experiences.json."""
         write_atomic(self.path("experiences.json"), library.to_json())
 
-    def write_journal(self, events: Sequence[Event]) -> None:
-        """journal.jsonl, whole: what a run that continues keeps of it."""
+    def rewind(self, library: Library, events: Sequence[Event]) -> None:
+        """Library and journal as the steps that are done left them: what a run keeps of them.
+
+        The library comes first: killed in between, it is still one that the journal led to.
+        """
+        self.write_library(library)
         write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
 
-    def resume(self, places: Sequence[tuple[int, int]]) -> Resume:
-        """How many of the steps at `places` (epoch, step) are done and what they left.
+    def go_back(self, library: Library, events: Sequence[Event]) -> None:
+        """The run's library replaced by an older one; the journal, which tells of it, comes first."""
+        write_atomic(self.path("journal.jsonl"), "".join(event.to_line() for event in events))
+        self.write_library(library)
 
-        A step counts when all its files are there, its statistics are known and the journal up to it replays to its
+    def went_back_at(self, step: int) -> str | None:
+        """When the journal's return to an older library after `step` steps was, ISO 8601; None: there is none."""
+        return next((event.at for event in self._events() if event.option == "restore" and event.step == step), None)
+
+    def resume(self, places: Iterable[tuple[int, int]], *, files: Sequence[str] = STEP_FILES) -> Resume:
+        """How many of the steps at `places` (epoch, step) are done and what they left; a place is asked for after earlier ones.
+
+        A step counts when all its `files` are there, its statistics are known and the journal up to it replays to its
         library; else it and all later ones are run again, from the recorded calls.
         """
         events, stats = self._events(), self._stats()
         done = Resume(0, None, (), ())
         library, seen = Library(), 0
-        for epoch, step in places[: len(stats)]:
+        for _, (epoch, step) in zip(stats, places, strict=False):
             mine = tuple(takewhile(lambda event: event.step <= step, events[seen:]))  # noqa: B023 - used at once
             library, seen = replay(mine, start=library), seen + len(mine)
-            if not self._left(epoch, step, library):
+            if not self._left(epoch, step, library, files):
                 break
             done = Resume(done.steps + 1, library, events[:seen], stats[: done.steps + 1])
         return done
 
-    def _left(self, epoch: int, step: int, library: Library) -> bool:
+    def _left(self, epoch: int, step: int, library: Library, files: Sequence[str]) -> bool:
         """Whether a step's files are all there and its library is this one."""
-        if not all(self.step_path(epoch, step, name).exists() for name in STEP_FILES):
+        if not all(self.step_path(epoch, step, name).exists() for name in files):
             return False
         return self.step_path(epoch, step, "experiences.json").read_bytes() == library.to_json().encode()
 
@@ -264,6 +312,11 @@ class RunDir:
             return tuple(StepStats.model_validate(item) for item in saved["steps"])
         except (TypeError, KeyError, ValueError):
             return ()
+
+
+def _as_it_was(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Saved settings with the keys that are younger than they: as they held then."""
+    return {**RunConfig().identity(), **YOUNGER_KEYS, **saved}
 
 
 def _write_lines(path: Path, values: Iterable[Value]) -> None:

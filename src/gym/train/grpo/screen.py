@@ -77,9 +77,10 @@ class Screen:
         )
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:
-        """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`."""
-        own = next(group for group in groups if group.problem.id == origin)
-        others = [group for group in groups if group.problem.id != origin]
+        """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`, each problem once."""
+        once = {group.problem.id: group for group in reversed(groups)}
+        own = once.pop(origin)
+        others = [group for group in groups if group is once.get(group.problem.id)]
         cosines = self.similar(own.problem.query, [group.problem.query for group in others]) if others else ()
         ranked = sorted(zip(cosines, others, strict=True), key=lambda pair: (-pair[0], pair[1].problem.id))
         return [own, *(group for _, group in ranked[: PROBLEMS - 1])]

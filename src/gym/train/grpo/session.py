@@ -4,6 +4,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 from gym.config import RunConfig, its_own_place
 from gym.core.chat import ChatModel, Sampling
 from gym.core.problem import Reward
+from gym.embedding.encoders import HOW_TO_GET, open_encoder, resolved
 from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import Endpoint, open_model, preflight
@@ -21,7 +23,10 @@ from gym.llm.recorded import Recorded, recover
 from gym.llm.retry import Retry
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.executors.base import Executor, Local, open_executor
-from gym.train.grpo.rollout_manager import RolloutManager
+from gym.train.grpo.group_size import GroupSize
+from gym.train.grpo.inclusion import Inclusion
+from gym.train.grpo.retrieval import Retrieval, Rule
+from gym.train.grpo.rollout_manager import Choose, RolloutManager
 
 if TYPE_CHECKING:
     from gym.train.grpo.agent import Agent
@@ -46,6 +51,8 @@ class Session:
     executor: Executor = field(default_factory=Local)
     agent: "Agent | None" = None
     """Of agent mode; None: the domain's own solver answers."""
+    retrieval: Retrieval = field(default_factory=lambda: Retrieval(Rule("all")))
+    """What of a library a problem is shown, in training and evaluation alike."""
 
     def width(self) -> int:
         """Calls that the policy's endpoint takes at the moment; it changes while the run finds out what pays."""
@@ -93,13 +100,28 @@ async def open_session(
                 await preflight(opened[each])
         models = {role: opened[each] for role, each in roles.items()}
         agent = None
+        if config.mode == "chat" and config.tools:
+            say("tools are given, but mode is chat: they are not used (--mode agent)")
         if config.mode == "agent":
             from gym.train.grpo.agent import open_agent  # tools load only for those who use them
 
             agent = await stack.enter_async_context(
                 open_agent(config, embedded=roles["policy"].local, environ=environ, say=say)
             )
-        yield Session(**models, log=log, meter=meter, brake=brake, executor=executor, agent=agent)
+        yield Session(
+            **models, log=log, meter=meter, brake=brake, executor=executor, agent=agent,
+            retrieval=retrieval_of(config, say),
+        )  # fmt: skip
+
+
+def retrieval_of(config: RunConfig, say: Callable[[str], None] = lambda text: None) -> Retrieval:
+    """What a configuration shows of a library; raises `ConfigError` when the encoder it names is not here."""
+    which = resolved(config.encoder)
+    if config.encoder == "minilm":
+        open_encoder(which)  # now, not in the middle of a run
+    rule = Rule(config.retrieval, config.retrieval_k, config.relevance, config.experience_token_budget)
+    hint = "" if which == "minilm" else f" (it knows spelling; one that knows meaning: {HOW_TO_GET})"
+    return Retrieval(rule, partial(open_encoder, which), say=lambda text: say(f"{text}{hint}"))
 
 
 def open_rollouts(
@@ -110,6 +132,7 @@ def open_rollouts(
     *,
     stage: str,
     group_size: int,
+    sizes: GroupSize | None = None,
     temperature: float,
     advance: Callable[[], None] = lambda: None,
 ) -> RolloutManager:
@@ -121,11 +144,20 @@ def open_rollouts(
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
         group_size=group_size,
+        sizes=sizes,
+        choose=chosen(config, session.retrieval, stage),
         instructions=config.system_prompt or domain.prompts.solve,
         seed=config.seed,
         timeout_s=config.task_timeout,
         on_rollout=lambda rollout: advance(),
     )
+
+
+def chosen(config: RunConfig, retrieval: Retrieval, stage: str) -> Choose:
+    """What of the library the rollouts of a stage see: what retrieval shows, in training a random part of it when asked for."""
+    if config.inclusion == 1.0 or stage not in ("rollout", "screen"):
+        return retrieval
+    return Inclusion(config.inclusion, config.seed, of=retrieval, trial=stage == "screen")
 
 
 def endpoint(config: RunConfig, role: str) -> Endpoint:

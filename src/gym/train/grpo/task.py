@@ -30,11 +30,12 @@ class Task(NamedTuple):
     def inputs(self) -> dict[str, str]:
         """A digest per problem set, so that changed data is noticed on resume."""
         sets = {"train": self.train, "val": self.val, "test": self.test}
-        return {
-            name: digest([problem.model_dump(mode="json") for problem in found])
-            for name, found in sets.items()
-            if found
-        }
+        return {name: problems_digest(found) for name, found in sets.items() if found}
+
+
+def problems_digest(problems: Sequence[Problem]) -> str:
+    """SHA-256 of everything that is known of the problems, in their order."""
+    return digest([problem.model_dump(mode="json") for problem in problems])
 
 
 def load_domain(config: RunConfig) -> Domain:

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -185,7 +185,8 @@ def test_an_option_that_a_set_does_not_have_names_those_it_has(source: str, tmp_
 def hub(monkeypatch: pytest.MonkeyPatch, load_dataset: Callable[..., object]) -> None:
     """Stands in for the extra [data], which tests do without."""
     module = ModuleType("datasets")
-    monkeypatch.setattr(module, "load_dataset", load_dataset, raising=False)
+    offline = SimpleNamespace(HF_HUB_OFFLINE=True)
+    module.__dict__.update(load_dataset=load_dataset, config=offline, disable_progress_bars=lambda: None)
     monkeypatch.setitem(sys.modules, "datasets", module)
 
 
@@ -210,10 +211,22 @@ def test_without_internet_the_error_is_one_line_that_says_what_to_do(
 
     hub(monkeypatch, load_dataset)
     with pytest.raises(
-        DataError, match=r"put aime_2024\.jsonl .* --data-dir FOLDER: .*ConnectionError: no route"
+        DataError, match=r"put aime_2024\.jsonl .* --data-dir FOLDER; .*ConnectionError: no route"
     ) as error:
         load("aime24", tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_set_that_is_not_where_it_was_looked_for_says_where_that_was(tmp_path: Path) -> None:
+    for folder, where in (
+        ("", "here or in data/"),
+        (tmp_path, f"in '{tmp_path}'"),
+        (tmp_path / "x", "which is no folder"),
+    ):
+        with pytest.raises(
+            DataError, match=rf"problem set 'aime25' is not .*{where}: put aime_2025\.jsonl into a folder"
+        ):
+            load("aime25", folder)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gym.errors import DataError, MissingExtra
+from gym.train.grpo.domains import hub
 
 SHOWN = 5
 """Malformed rows named in one error."""
@@ -49,7 +50,7 @@ def read(source: str, data_dir: str = "") -> tuple[Row, ...]:
     path = locate(source, data_dir)
     if path is None:
         if _looks_like_hub_id(source):
-            return _from_hub(source)
+            return tuple(_numbered(hub.records(source)))
         raise DataError(_missing(source, data_dir))
     found = list(_READERS.get(path.suffix.lower(), _unknown_format)(path))
     malformed = [item for item in found if isinstance(item, Malformed)]
@@ -159,22 +160,6 @@ def _parquet(path: Path) -> Iterator[Row | Malformed]:
     return _numbered(table.to_pylist())
 
 
-def _from_hub(source: str) -> tuple[Row, ...]:
-    """A Hugging Face data set; of several splits `train` unless one is named."""
-    try:
-        import datasets
-    except ImportError as error:
-        raise MissingExtra(f"no file {source!r}, so it is taken for a Hugging Face data set, which", "data") from error
-    name, *rest = source.split(":")
-    config, split = (rest[0] if len(rest) == 2 else None), (rest[-1] if rest else "train")
-    try:
-        found = datasets.load_dataset(name, config, split=split)
-    except Exception as error:  # the library raises whatever its many transports raise
-        why = f"{type(error).__name__}: {(str(error).splitlines() or ['no message'])[0]}"
-        raise DataError(f"no file {source!r}, and the Hugging Face hub gave no such data set ({why})") from error
-    return tuple(_numbered(found))
-
-
 def _numbered(records: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     for number, record in enumerate(records, start=1):
         yield Row(number, {str(key): _plain(value) for key, value in record.items()})
@@ -198,6 +183,8 @@ def _unknown_format(path: Path) -> Iterator[Row | Malformed]:
 
 
 def _missing(source: str, data_dir: str) -> str:
+    if Path(source).expanduser().is_dir():
+        return f"{source!r} is a folder: name a file"
     folder = Path(source).expanduser().parent
     names = [item.name for item in folder.iterdir() if item.is_file()] if folder.is_dir() else []
     near = get_close_matches(Path(source).name, names, n=1)

@@ -63,10 +63,15 @@ _BRACES = re.compile(r"\\f?box(?:ed)?\s*\{|\\[{}\\]|[{}]")
 _CONNECTOR = re.compile(r"[\s$]*(?:,|;|,?\s*\b(?:and|or)\b)[\s$]*")
 _TAG = re.compile(r"<answer>((?:(?!</?answer>).)*)</answer>", re.IGNORECASE | re.DOTALL)
 _ANSWER_LINE = re.compile(
-    r"(?:\b(?:answer|option|choice|result)\b|答案)[*_]*"
-    r"(?:[^.\n:：]{0,40}?\b(?:is|are)\b|[^.\n:：]{0,20}?[:：]|\s*[为是])[*_\s]*[:：]?[ \t*_]*([^\n]+)",
+    r"(?:\b(?:answer|option|choice|result|antwort|ergebnis|réponse|respuesta|resultado|ответ)\b|答案|答え|정답)[*_]*"
+    r"(?:[^.\n:：]{0,40}?\b(?:is|are|ist|est|es)\b|[^.\n:：]{0,20}?[:：]|\s*[为是])[*_\s]*[:：]?[\s*_]*([^\s:：*_][^\n]*)",
     re.IGNORECASE,
 )
+_RESTATED = re.compile(
+    r".*[.!?。…]\s+(?:[\w']+,?\s+){0,3}?(?:the|my)\s+(?:final\s+|correct\s+|right\s+)?answer\s+is[:*_\s]*(?=[-+\d$\\({\[])",
+    re.IGNORECASE,
+)
+"""A later sentence of the same line that gives another answer."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Za-z])[.。](?:\s|$)|[.。]\s*$")
 _BOLD = re.compile(r"\*\*([^*\n]+?)\*\*[\s.。]*$")
 
@@ -99,6 +104,7 @@ def find_answer(text: str) -> Found | None:
 
 
 def _sentence(line: str) -> str:
+    line = line[restated.end() :] if (restated := _RESTATED.match(line)) else line
     end = _SENTENCE_END.search(line)
     return (line[: end.start()] if end else line).strip().strip("*_").strip()
 
@@ -146,6 +152,8 @@ def _json_answer(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     for key in ("answer", "final_answer", "result"):
-        if isinstance(value, dict) and isinstance(value.get(key), str | int | float):
-            return str(value[key])
+        found = value.get(key) if isinstance(value, dict) else None
+        listed = found if isinstance(found, list) and found else [found]
+        if all(isinstance(one, str | int | float) for one in listed):
+            return ", ".join(map(str, listed))
     return None

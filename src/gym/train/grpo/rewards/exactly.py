@@ -15,12 +15,18 @@ MAX_DIGITS = 4_000
 _MAX_BITS = 20_000
 
 _DECIMAL = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)"
+_FOREIGN = re.compile(
+    r"([+-]?)(?:(\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+(?=,))(?:,(\d+))?|(\d{1,3}(?:[_']\d{3})+|\d{1,2}(?:,\d{2})+,\d{3})(?:\.(\d+))?)"
+)
+"""Digits in groups as in Germany (1.234.567,8), Switzerland (1'234.5), India (12,34,567) and programs (1_234_567)."""
 _PLAIN = re.compile(rf"[+-]?{_DECIMAL}(?:[eE][+-]?\d{{1,3}})?")
 _SCIENTIFIC = re.compile(rf"([+-]?{_DECIMAL})(?:\\times|\\cdot|\*)10(?:\^|\*\*)\{{?\(?([+-]?\d{{1,3}})\)?\}}?")
 _POWER = re.compile(r"([+-]?)(\d{1,20})(?:\^|\*\*)(?:\{([+-]?\d{1,5})\}|(\d{1,5}))")
 _FRAC = re.compile(r"([+-]?)\\frac\{([^{}]+)\}\{([^{}]+)\}")
 _MIXED = re.compile(r"([+-]?)(\d{1,9})\\frac\{(\d{1,9})\}\{(\d{1,9})\}")
 _MIXED_SLASH = re.compile(r"\s*([+-]?)(\d{1,9})\s+(\d{1,9})\s*/\s*(\d{1,9})\s*")
+_DOTTED = re.compile(r"\\dot\{?(\d)\}?(?:(\d{0,18})\\dot\{?(\d)\}?)?$")
+_ELLIPSIS = re.compile(r"([+-]?\d{0,20}\.\d{0,20}?)(\d{1,20}?)\2+(?:\.{3}|\\[lc]?dots)")
 _REPEATING = re.compile(r"([+-]?)(\d{0,20})\.(\d{0,20})\\(?:overline|bar)\{(\d{1,20})\}")
 _RATIO = re.compile(r"([^/:]+)[/:]([^/:]+)")
 _ONES = (
@@ -35,7 +41,7 @@ def value(text: str) -> Fraction | None:
     """The number that a text in the spelling of `latex.plain` writes; None when it is no plain rational number."""
     if match := _MIXED_SLASH.fullmatch(text):
         text = rf"{match[1]}{match[2]}\frac{{{match[3]}}}{{{match[4]}}}"
-    if re.search(r"\d\s+\d", text):
+    if re.search(r"\d,?\s+\d", text):  # a list, not groups of digits
         return None
     bare = unwrapped("".join(text.split())).replace("\\$", "")
     if not bare or len(bare) > MAX_DIGITS:
@@ -47,6 +53,11 @@ def value(text: str) -> Fraction | None:
 
 
 def _number(text: str) -> Fraction | None:
+    text = _DOTTED.sub(r"\\overline{\1\2\3}", text)
+    text = _ELLIPSIS.sub(r"\1\\overline{\2}", text)
+    if match := _FOREIGN.fullmatch(text):
+        digits = re.sub(r"[.,_']", "", match[2] or match[4])
+        return Fraction(f"{match[1]}{digits}.{match[3] or match[5] or 0}")
     if _PLAIN.fullmatch(text):
         return Fraction(text.replace(",", ""))
     if match := _SCIENTIFIC.fullmatch(text):
@@ -84,9 +95,12 @@ def _power(base: int, exponent: int, *, negative: bool) -> Fraction | None:
 
 
 def number_word(text: str) -> Fraction | None:
-    """Zero to ninety-nine in English words."""
+    """Zero to nine hundred and ninety-nine in English words."""
     parts = text.strip().lower().replace("-", " ").split()
     numbers = [_WORDS.get(part) for part in parts]
+    if len(parts) > 1 and parts[1] == "hundred" and 0 < (numbers[0] or 0) < 10:
+        rest = number_word(" ".join(parts[2:]).removeprefix("and ")) if parts[2:] else Fraction(0)
+        return None if rest is None else 100 * Fraction(numbers[0] or 0) + rest
     match numbers:
         case [int(one)]:
             return Fraction(one)

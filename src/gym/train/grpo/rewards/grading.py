@@ -78,7 +78,8 @@ class Counts:
     def __str__(self) -> str:
         results = ", ".join(f"{self.results[name]:,} {name}" for name in get_args(Result) if self.results[name])
         rules = ", ".join(f"{name} {count:,}" for name, count in self.rules.most_common())
-        return f"{self.results.total():,} answers: {results}" + (f"; decided by {rules}" if rules else "")
+        total = self.results.total()
+        return f"{total:,} answer{'s'[: total != 1]}: {results}" + (f"; decided by {rules}" if rules else "")
 
 
 @dataclass(frozen=True)

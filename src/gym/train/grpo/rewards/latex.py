@@ -21,6 +21,15 @@ _REWRITES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = 
     (re.compile(r"\\[()\[\]]|(?<!\\)\$"), " "),
     (re.compile(r"(?<!\\)\\[!,;: ]|~|\\q?quad(?![A-Za-z])|\\hspace\{[^{}]*\}"), ""),
     (re.compile(r"\{([,.])\}"), r"\1"),
+    (
+        re.compile(
+            r"\\textcolor\{[^{}]*\}|\\color\{[^{}]*\}|\\(?:large|Large|huge|normalsize|mathbin|mathrel)(?![A-Za-z])"
+        ),
+        "",
+    ),
+    (re.compile(r"\\colon(?![A-Za-z])"), ":"),
+    (re.compile(r"\\langle(?![A-Za-z])"), "("),
+    (re.compile(r"\\rangle(?![A-Za-z])"), ")"),
     (re.compile(r"\\[dtc]frac(?![A-Za-z])"), r"\\frac"),
     (re.compile(r"\\[dt]binom(?![A-Za-z])"), r"\\binom"),
     (re.compile(r"\\binom\s*([0-9a-zA-Z])\s*([0-9a-zA-Z])"), r"\\binom{\1}{\2}"),
@@ -28,10 +37,14 @@ _REWRITES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = 
     (re.compile(r"\\l(?:eq|eqslant)(?![A-Za-z])"), r"\\le"),
     (re.compile(r"\\g(?:eq|eqslant)(?![A-Za-z])"), r"\\ge"),
     (re.compile(r"\\neq(?![A-Za-z])"), r"\\ne"),
-    (re.compile(r"\\(begin|end)\{[bv]matrix\}"), r"\\\1{pmatrix}"),
+    (re.compile(r"\\(begin|end)\{[bB]matrix\}"), r"\\\1{pmatrix}"),
     (re.compile(r"<="), r"\\le "),
     (re.compile(r">="), r"\\ge "),
     (re.compile(r"\^\{?\\circ\s*\}?|\\degrees?(?![A-Za-z])"), r"^\\circ"),
+    (
+        re.compile(r"(\\(?:sin|cos|tan|cot|sec|csc))\s*[({]?\s*(\d+(?:\.\d+)?)\s*\^\\circ\s*[)}]?"),
+        r"\1(\\frac{\2\\pi}{180})",
+    ),
     (re.compile(r"(?<=[\d})])\s*\\mathrm\{\s*([A-Za-z]{2,}[^{}]*)\}"), r"\\text{\1}"),
     (re.compile(r"\\\{\s*\\\}"), r"\\emptyset"),
     (re.compile(r"(?<=\d)\s*(?:\\text\{\s*to\s*\}|\bto\b)\s*(?=\d)"), ":"),
@@ -47,6 +60,8 @@ _REWRITES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = 
     (re.compile(r"\s+"), " "),
     (re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d/])"), lambda match: match[0].replace(" ", "")),
 ]
+_GOES_ON = re.compile(r"\.\d+\.{3}$")
+_ROWS = re.compile(r"\[\s*\[[^\[\]]*\](?:\s*,\s*\[[^\[\]]*\])+\s*\]")
 _WHOLE_TEXT = re.compile(r"\\text\{([^{}]*)\}")
 
 
@@ -55,12 +70,20 @@ def plain(text: str) -> str:
     text = "".join(map(_symbol, text))
     for pattern, replacement in _REWRITES:
         text = pattern.sub(replacement, text)
-    text = text.strip().strip("*").strip()
-    while text.endswith((".", ",", ";", ":")):
+    text = text.strip().strip("*`").strip()
+    while text.endswith((".", ",", ";", ":")) and not _GOES_ON.search(text):
         text = text[:-1].rstrip()
     if whole := _WHOLE_TEXT.fullmatch(text):
-        return whole[1].strip()
-    return unwrapped(text)
+        return whole[1].strip().rstrip(".")
+    return unwrapped(_matrix(text))
+
+
+def _matrix(text: str) -> str:
+    """Rows in brackets, as programs print them, as LaTeX has them."""
+    if not _ROWS.fullmatch(text):
+        return text
+    rows = (" & ".join(row.split(",")) for row in re.findall(r"\[([^\[\]]*)\]", text[1:-1]))
+    return r"\begin{pmatrix}" + r" \\ ".join(rows) + r"\end{pmatrix}"
 
 
 def unwrapped(text: str) -> str:

@@ -30,21 +30,28 @@ def percent(gold: str, answer: str, question: str) -> Ruling:
     return Ruling(share or (asked and wanted == given), "percent")
 
 
+_CLOCK = re.compile(r"0?(\d{1,2}):(\d{2})\s*(?:\\text\{\s*)?(?:([ap])\.?\s*m\.?)?\s*\}?", re.IGNORECASE)
+
+
 def clock(gold: str, answer: str) -> Ruling:
-    """Two times of day, to the minute."""
-    times = [re.fullmatch(r"0?(\d{1,2}):(\d{2})", text) for text in (gold, answer)]
-    if times[0] and times[1]:
-        return Ruling(times[0].groups() == times[1].groups(), "time")
-    return UNDECIDED
+    """Two times of day, to the minute; half a day that one side leaves out is the other's."""
+    wanted, given = _CLOCK.fullmatch(gold), _CLOCK.fullmatch(answer)
+    if wanted is None or given is None:
+        return UNDECIDED
+    halves = {match[3].lower() for match in (wanted, given) if match[3]}
+    return Ruling(wanted.groups()[:2] == given.groups()[:2] and len(halves) < 2, "time")
 
 
 _BASE = re.compile(r"([0-9A-Za-z]+)_(?:\{\s*(?:\\text\s*\{)?\s*(\d+|[A-Za-z]+)\s*\}?\s*\}|(\d+)|\\text\{\s*(\w+)\s*\})")
 
+_DIGITS = re.compile(r"^(?:\(([0-9A-Za-z]+)\)|\\text\{([0-9A-Za-z]+)\})(?=_)")
+
 
 def base(gold: str, answer: str) -> Ruling:
     """Digits with the base they are written in."""
+    gold, answer = _DIGITS.sub(r"\1\2", gold), _DIGITS.sub(r"\1\2", answer)
     wanted, given = _BASE.fullmatch(gold), _BASE.fullmatch(answer)
-    if wanted and given and wanted[1][0].isdigit():
+    if wanted and given and re.search(r"\d", wanted[1]):
         return Ruling((wanted[1], _radix(wanted)) == (given[1], _radix(given)), "base")
     one, other = (wanted, answer) if wanted else (given, gold)
     if one and one[1].isdigit() and re.fullmatch(r"[0-9A-Za-z]+", other):

@@ -6,7 +6,7 @@ killed: exact -> rational values -> rules of `equality` -> `math_verify`. Each g
 
 import asyncio
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from gym.train.grpo.rewards.equality import compare, integers
 from gym.train.grpo.rewards.grading import Grade, graded
 from gym.train.grpo.rewards.latex import plain
 from gym.train.grpo.rewards.ruling import UNDECIDED, Ruling
+from gym.train.grpo.rewards.sentences import MARKED, asks_or_denies, is_prose, readings
 from gym.train.grpo.rewards.workers import Workers, shared
 
 
@@ -108,16 +109,17 @@ def decide(golds: Sequence[str], found: Found, question: str) -> Decision:
 
 def _decide(expected: str, found: Found, question: str) -> Decision:
     """By the first reading that a rule accepts; else what the algebra says of those that no rule decides."""
-    readings = list(dict.fromkeys(_readings(found)))
-    rulings = [compare(expected, reading, question) for reading in readings]
-    for reading, ruling in zip(readings, rulings, strict=True):
+    taken = list(dict.fromkeys(readings(found)))
+    rulings = [compare(expected, reading, question) for reading in taken]
+    for reading, ruling in zip(taken, rulings, strict=True):
         if ruling.equal:
             return Decision(reading, ruling)
-    for reading, ruling in zip(readings, rulings, strict=True):
-        if ruling is UNDECIDED and (decided := _algebra(expected, reading)):
+    for reading, ruling in zip(taken, rulings, strict=True):
+        readable = found.rule in MARKED or not is_prose(reading)
+        if ruling is UNDECIDED and readable and (decided := _algebra(expected, reading)):
             return Decision(reading, decided)
     last = next((ruling for ruling in reversed(rulings) if ruling.rule), Ruling(False, "math-verify"))
-    return Decision(readings[-1], last)
+    return Decision(taken[-1] if taken else found.text, last)
 
 
 def _accepting(rulings: Sequence[Ruling | None]) -> Ruling | None:
@@ -164,36 +166,11 @@ def unreadable(ground_truth: str) -> str | None:
     return None
 
 
-_MATH_SPAN = re.compile(r"\$([^$]+)\$|\\\((.+?)\\\)")
-_NUMBER = re.compile(r"(?<![\w.,])[-+−]?\d[\d,]*(?:\.\d+)?(?:/\d+)?(?![\w/])")
-_SENTENCE = 1_000
-"""Characters at the end of a line that are read as a sentence."""
-_DENIED = re.compile(r"\b(?:is|are|be|equals?)\s*(?:not\b|n't\b)", re.IGNORECASE)
-_IS = re.compile(r"\bis\b|\bare\b|=|:")
-_JOINED = re.compile(r"[\s,;.]*(?:\b(?:and|or)\b)?[\s,;.]*", re.IGNORECASE)
-
-
-def _readings(found: Found) -> Iterator[str]:
-    """The answer as marked; and, when it stands in a sentence, the one thing in it that could be meant."""
-    yield found.text
-    sentence = found.text[-_SENTENCE:]
-    if found.rule in ("box", "json") or not re.search(r"[A-Za-z]{2}\s|\$|=", sentence):
-        return
-    spans = [first or second for first, second in _MATH_SPAN.findall(sentence)]
-    outside = _MATH_SPAN.sub("", sentence)
-    if spans and (len(spans) == 1 or _JOINED.fullmatch(outside)):
-        yield ", ".join(spans)
-    elif len(numbers := set(_NUMBER.findall(sentence))) == 1:
-        yield numbers.pop()
-    elif len(set(_NUMBER.findall(tail := _IS.split(sentence)[-1]))) == 1:
-        yield tail.strip()
-
-
 def _says_something(found: Found) -> bool:
     """A last line counts as an answer when it gives, not denies, a value, or is nothing but a few words."""
     if found.rule != "last line":
         return True
-    if _DENIED.search(found.text):
+    if asks_or_denies(found.text):
         return False
     return len(found.text.split()) <= 3 or re.search(r"[\d\\$½π]", found.text) is not None
 

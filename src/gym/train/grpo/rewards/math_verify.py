@@ -46,8 +46,8 @@ def _equality(gold: str, answer: str) -> Outcome:
     wanted, given = _parsed(gold), _parsed(answer)
     if not _expressions(wanted):
         return "unreadable gold"
-    same = verify(wanted, given, timeout_seconds=0) and _same_size(wanted, given)
-    return "equal" if same else "different"
+    same = verify(wanted, given, timeout_seconds=0) or verify(*_complex(wanted, given), timeout_seconds=0)
+    return "equal" if same and _same_size(wanted, given) else "different"
 
 
 @lru_cache(maxsize=512)
@@ -56,6 +56,18 @@ def _parsed(text: str) -> list[Any]:
     from math_verify import parse
 
     return list(parse(f"${text}$", parsing_timeout=0))
+
+
+def _complex(wanted: list[Any], given: list[Any]) -> tuple[list[Any], list[Any]]:
+    """With the symbol i as the imaginary unit: as a symbol, `(1+i)^2` is not `2i`. Empty where there is none."""
+    from sympy import I, Symbol
+
+    sides = [[item for item in _expressions(side) if hasattr(item, "free_symbols")] for side in (wanted, given)]
+    units = {symbol: I for side in sides for item in side for symbol in item.free_symbols if symbol.name == "i"}
+    if not units or not all(isinstance(symbol, Symbol) for symbol in units):
+        return [], []
+    left, right = ([item.subs(units) for item in side] for side in sides)
+    return left, right
 
 
 def _expressions(parsed: list[Any]) -> list[Any]:

@@ -29,7 +29,7 @@ from gym.errors import ProviderError
 from gym.train.grpo.stages.critique import repair_question
 from gym.train.grpo.stages.flow import Ask, Stage, Together, ask, failure
 from gym.train.grpo.stages.parse import parse_operations
-from gym.train.grpo.stages.prompts import CONSOLIDATE, extended, sections
+from gym.train.grpo.stages.prompts import CONSOLIDATE, MEASURED, extended, sections
 from gym.train.grpo.stages.settings import ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
 
@@ -47,10 +47,18 @@ class Consolidation(NamedTuple):
 
 
 def consolidate(
-    critiques: Sequence[Critique], library: Library, settings: ReflectionSettings, *, seed: int
+    critiques: Sequence[Critique],
+    library: Library,
+    settings: ReflectionSettings,
+    *,
+    seed: int,
+    removals: Sequence[Delete] = (),
 ) -> Stage[Consolidation]:
-    """The batch's operations. Without proposals nothing is asked; without an answer the proposals stand as they are."""
-    proposals = tuple(operation for critique in critiques for operation in critique.operations)
+    """The batch's operations. Without proposals nothing is asked; without an answer the proposals stand as they are.
+
+    `removals` are proposals that measured effects make; the controller sees their figures.
+    """
+    proposals = (*(operation for critique in critiques for operation in critique.operations), *removals)
     if settings.profile == "small":
         return Consolidation(proposals)
     teaching = sum(1 for critique in critiques if critique.operations)
@@ -116,7 +124,8 @@ def _question(
         if conflicts
         else ""
     )
-    system = extended(CONSOLIDATE.render(conflicts=warned), settings.words.consolidate)
+    figures = MEASURED if any(operation.evidence.effect for operation in proposals) else ""
+    system = extended(CONSOLIDATE.render(conflicts=warned + figures), settings.words.consolidate)
     return ask(system, sections(parts), settings.sampling())
 
 
@@ -126,6 +135,8 @@ def _told(operation: Operation) -> str:
             return f"(add) {operation.experience}"
         case Modify():
             return f"(modify {operation.id}) {operation.experience}"
+        case Delete() if operation.evidence.effect:
+            return f"(delete {operation.id}) measured {operation.evidence.effect}"
         case Delete():
             return f"(delete {operation.id})"
         case Merge():

@@ -30,6 +30,8 @@ SMALL_SCHEMA: dict[str, Any] = {
     "additionalProperties": False,
 }
 SMALL_MAX_TOKENS = 260
+MOST_FEEDBACK = 100
+"""Tokens of what a reward said of one attempt."""
 
 
 def critique(
@@ -138,7 +140,7 @@ def _question(problem: Problem, summaries: Sequence[Summary], library: str, sett
         "reference answer": shorten(problem.ground_truth or "", room // 8) if settings.use_groundtruth else "",
     }
     for number, summary in enumerate(summaries, start=1):
-        parts[f"attempt {number} ({_label(summary)})"] = shorten(summary.text, each)
+        parts[f"attempt {number} ({_label(summary)})"] = shorten(summary.text, each) + _told(summary, settings)
     system = extended(CRITIQUE.render(max_operations=str(settings.max_operations)), settings.words.critique)
     return ask(system, sections(parts), settings.sampling())
 
@@ -157,8 +159,15 @@ def _small_question(problem: Problem, summaries: Sequence[Summary], settings: Re
     each = max((settings.context - 700) // 6, 64)
     lines = [f"TASK: {shorten(problem.query, each)}"]
     lines += [f"CORRECT: {shorten(text, each)}" for text in right[:2]]
-    lines += [f"WRONG: {shorten(text, each) or '(no answer)'}" for text in wrong[:2]]
+    why = {summary.text: _told(summary, settings) for summary in summaries}
+    lines += [f"WRONG: {shorten(text, each) or '(no answer)'}{why.get(text, '')}" for text in wrong[:2]]
     return ask(CRITIQUE_SMALL, "\n".join(lines), settings.sampling(SMALL_MAX_TOKENS, SMALL_SCHEMA))
+
+
+def _told(summary: Summary, settings: ReflectionSettings) -> str:
+    """What the reward said of an attempt, on a line of its own; it may name the label, so it goes with the ground truth."""
+    wanted = settings.feedback and settings.use_groundtruth and summary.feedback
+    return f"\nGRADER: {shorten(summary.feedback, MOST_FEEDBACK)}" if wanted else ""
 
 
 def _right_and_wrong(summaries: Sequence[Summary]) -> tuple[list[str], list[str]]:

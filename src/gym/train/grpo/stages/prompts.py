@@ -67,6 +67,12 @@ Reason briefly, then end with a JSON list. Ids starting with C are proposals, id
   {"option": "delete", "id": "G2"}
 A proposal that you do not mention is taken as it is.{{conflicts}}""")
 
+MEASURED = """
+
+Some proposals to delete are "measured": in an experiment the entry was shown to some attempts and not to others. The
+figures are the mean reward with it minus without it, and the 95 % interval. Below 0 it harms; around 0 it is only in the
+way. Let such a proposal stand unless you modify the entry into something better; then delete the proposal."""
+
 REPAIR = Template("""Your reply could not be used: {{reason}}. Reply again with nothing but the JSON{{shape}}.""")
 
 

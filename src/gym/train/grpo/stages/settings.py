@@ -17,6 +17,8 @@ class ReflectionSettings(Value):
     context: int = 32768
     """Tokens that a reflection prompt and its reply may take together."""
     use_groundtruth: bool = True
+    feedback: bool = False
+    """Whether the critic reads what the reward said of each attempt; only with ground truth, which it may name."""
     words: StageWords = StageWords()
     """What the domain adds to the instructions; a small reflector is spared it."""
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from gym.core.value import Value
 
 Mode = Literal["bubblewrap", "namespaces", "limits only"]
-Outcome = Literal["done", "wall", "cpu", "memory", "processes", "output", "died", "garbled", "broken"]
+Outcome = Literal["done", "wall", "cpu", "memory", "processes", "files", "output", "died", "garbled", "broken"]
 Protection = Literal["files", "environment", "signals", "network", "processes", "process count", "folder size"]
 
 _LAYERS: dict[Protection, tuple[str, ...]] = {

@@ -6,6 +6,7 @@ done half its work. What a server says is untrusted text like every tool's outpu
 
 import asyncio
 import json
+import logging
 import os
 import re
 import tempfile
@@ -30,6 +31,15 @@ except ImportError as error:
 PING_TIMEOUT_S = 5.0
 MAX_STARTS_IN_A_ROW = 3
 """Failed starts after which a server is left alone."""
+DIED = "The server of this tool died and is started anew."
+
+
+def _without_traceback(record: logging.LogRecord) -> bool:
+    record.exc_info = record.exc_text = None
+    return True
+
+
+logging.getLogger("mcp.client.stdio").addFilter(_without_traceback)  # a server that prints is told of in a line each
 
 
 @asynccontextmanager
@@ -131,19 +141,18 @@ class _Link:
         try:
             live = await self._connected()
         except ConfigError as error:
-            return ToolResult(text=str(error), error=True)
+            return _failed(str(error), "died")
         try:
             return _result(await live.session.call_tool(tool, dict(arguments)))
         except asyncio.CancelledError:  # it took too long: before it is asked again it must show that it lives
             live.suspect = True
             raise
         except McpError as error:
-            live.gone = live.gone or error.error.code == CONNECTION_CLOSED
-            reason = "The server of this tool died and is started anew." if live.gone else error.error.message
-            return ToolResult(text=reason, error=True)
+            live.gone = live.gone or _closed(error)
+            return _failed(DIED, "died") if live.gone else _failed(error.error.message, "failed")
         except (BrokenResourceError, ClosedResourceError):
             live.gone = True
-            return ToolResult(text="The server of this tool died and is started anew.", error=True)
+            return _failed(DIED, "died")
 
     async def close(self) -> None:
         """End the process, if there is one."""
@@ -224,7 +233,7 @@ class _Live:
                     await self._leave.wait()
             except Exception as error:  # the package wraps what breaks a connection in groups of many kinds
                 if not self._ready.done():
-                    self._ready.set_exception(_not_started(self._name, error, stderr))
+                    self._ready.set_exception(_not_started(self._name, self._where, error, stderr))
 
 
 async def _connect(
@@ -252,7 +261,7 @@ async def _connect(
     return session
 
 
-def _not_started(name: str, error: Exception, stderr: IO[str]) -> ConfigError:
+def _not_started(name: str, where: McpServer, error: Exception, stderr: IO[str]) -> ConfigError:
     cause: BaseException = error
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
@@ -260,7 +269,17 @@ def _not_started(name: str, error: Exception, stderr: IO[str]) -> ConfigError:
         return cause
     stderr.seek(0)
     said = [line.strip() for line in stderr.read().splitlines() if line.strip()]
-    return ConfigError(f"MCP server {name!r} did not start: {said[-1] if said else cause}")
+    why = "it ended, or what it puts out is no MCP" if _closed(cause) else cause
+    return ConfigError(
+        f"MCP server {name!r} did not start: {said[-1] if said else f'{where.command or where.url}: {why}'}"
+    )
+
+
+def _closed(error: BaseException) -> bool:
+    """Whether the connection ended without a word."""
+    if isinstance(error, McpError):
+        return error.error.code == CONNECTION_CLOSED
+    return isinstance(error, BrokenResourceError | ClosedResourceError)
 
 
 def _chosen(name: str, where: McpServer, tools: Sequence["Listed"]) -> Sequence["Listed"]:
@@ -274,4 +293,8 @@ def _result(found: "CallToolResult") -> ToolResult:
     parts = [part.text if isinstance(part, TextContent) else f"[{part.type} left out]" for part in found.content]
     if not parts and found.structuredContent is not None:
         parts = [json.dumps(found.structuredContent, ensure_ascii=False)]
-    return ToolResult(text="\n".join(parts), error=found.isError)
+    return ToolResult(text="\n".join(parts), error=found.isError, label="failed" if found.isError else "")
+
+
+def _failed(text: str, label: str) -> ToolResult:
+    return ToolResult(text=text, error=True, label=label)

@@ -64,7 +64,7 @@ def bubblewrap_command(plan: Mapping[str, Any]) -> list[str]:
         for folder in [*reversed(Path(path).parents)][1:]:
             command += ["--perms", "0755", "--dir", str(folder)]
         command += ["--ro-bind", source, path]
-    for name in ("null", "zero", "full", "random", "urandom"):
+    for name in ("null", "full", "random", "urandom"):
         command += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     for link, target in {**plan["links"], "/dev/fd": "/proc/self/fd"}.items():
         command += ["--symlink", target, link]

@@ -79,6 +79,8 @@ class PythonSession:
             except (Broken, OSError):
                 await self._discard()
                 answer = Answer(outcome="broken")
+            if answer.outcome == "files":
+                await self._discard()
         self.restarts += answer.outcome != "done"
         return _result(answer, self._limits)
 
@@ -126,6 +128,8 @@ def _reason(answer: Answer, limits: Limits) -> str:
             return f"Stopped: more than {limits.output_mb} MB of output."
         case "processes":
             return f"Stopped: more than {limits.processes} processes."
+        case "files":
+            return "Stopped: too many files, which are gone now."
         case "died":
             return f"The interpreter ended with {_exit(answer.exit)}."
         case _:

@@ -6,13 +6,14 @@ long. Only a stop of the run passes through. Outputs are untrusted: they are cut
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Protocol
 
 from gym.core.chat import ToolCall, ToolSpec
 from gym.core.problem import ToolUse
-from gym.core.text import cut_middle, shown
+from gym.core.text import cut_middle, normalise_text, shown
 from gym.errors import ConfigError, GymError
 from gym.train.grpo.tools.arguments import json_object
 from gym.train.grpo.tools.base import Tool, ToolResult, ToolSession, invoke
@@ -23,6 +24,13 @@ RESULT_CHARS = 16_000
 """Of one output, about 4,000 tokens; what is longer loses its middle."""
 CALLS_AT_ONCE = 16
 """Calls of one reply that are run; the others are told to come again."""
+
+MADE_UP = 8
+"""Tools that are not there which a rollout's counts name; models that loop make up hundreds."""
+_CONTROL = re.compile(
+    r"([<\[])(?=[|｜][\w▁]{1,40}[|｜]>|/?s>|(?:start|end)_of_turn>|/?(?:tool_(?:call|output|response)|think)>|/?INST\])"
+)
+"""Where a chat template's mark begins: a server may read it as one wherever it stands."""
 
 
 class ToolServer(Protocol):
@@ -96,7 +104,7 @@ class Desk:
             if place < CALLS_AT_ONCE
             else _error("Too many calls at once: repeat this one.", "too many")
         )
-        text = cut_middle(result.text.strip(), RESULT_CHARS) or "(no output)"
+        text = _CONTROL.sub(r"\1 ", cut_middle(result.text.strip(), RESULT_CHARS)) or "(no output)"
         self._count(call.name, result)
         return result.model_copy(update={"text": text})
 
@@ -114,7 +122,7 @@ class Desk:
             return _error(f"The tool gave no result within {self._timeout_s:g} s.", "timeout")
         except GymError:
             raise
-        except Exception as error:  # a tool is anybody's code, and one that breaks must not cost the run
+        except (Exception, SystemExit) as error:  # a tool is anybody's code, and one that breaks must not cost the run
             log.warning("tool %r broke: %r", call.name, error)
             return _error(f"The tool broke: {type(error).__name__}: {error}", "broken")
 
@@ -125,9 +133,16 @@ class Desk:
         )
 
     def _count(self, name: str, result: ToolResult) -> None:
-        name = name[:64] or "(unreadable)"
+        name = self._counted_as(name)
         labels = {result.label: 1} if result.error and result.label else {}
         self.used[name] = self.used.get(name, ToolUse()) + ToolUse(calls=1, errors=int(result.error), labels=labels)
+
+    def _counted_as(self, name: str) -> str:
+        if name in self._tools:
+            return name
+        made_up = normalise_text(name)[:64] or "(unreadable)"
+        known = made_up in self.used or len(self.used.keys() - self._tools.keys()) < MADE_UP
+        return made_up if known else "(others)"
 
 
 def _error(text: str, label: str) -> ToolResult:

@@ -86,16 +86,19 @@ def _named(want: Wanted, data_dir: str) -> _Raw:
     try:
         return _Raw(rows.read(where.hub), want.name, where.input_key, where.answer_key)
     except MissingExtra as error:
-        raise DataError(f"{_absent(want, where)}, or pip install 'zoo-gym[data]' where there is internet") from error
+        absent = _absent(want, where, data_dir)
+        raise DataError(f"{absent}, or pip install 'zoo-gym[data]' where there is internet") from error
     except DataError as error:
-        raise DataError(f"{_absent(want, where)}: {error}") from error
+        raise DataError(f"{_absent(want, where, data_dir)}; {error}") from error
 
 
-def _absent(want: Wanted, where: Source) -> str:
+def _absent(want: Wanted, where: Source, data_dir: str) -> str:
     stem = where.wordings.get(want.options.wording, where.stems)[0]
     if where.years and want.options.years:
         stem = f"aime_{str(want.options.years).replace('-', '_')}"
-    return f"problem set {want.name!r} is not here: put {stem}.jsonl into a folder and give --data-dir FOLDER"
+    folder = f"in {data_dir!r}" if data_dir else "here or in data/"
+    looked = folder if not data_dir or Path(data_dir).expanduser().is_dir() else f"{folder}, which is no folder"
+    return f"problem set {want.name!r} is not {looked}: put {stem}.jsonl into a folder and give --data-dir FOLDER"
 
 
 def _plain(row: Row) -> Row:

@@ -108,7 +108,7 @@ def _become(user: int | None) -> None:
 
 def _files(plan: dict[str, Any], *, alone: bool) -> dict[str, list[str]]:
     """What may be read and written: in a mount namespace of our own, what is there; else a short list."""
-    devices = ["/dev/null", "/dev/zero", "/dev/full"]
+    devices = ["/dev/null", "/dev/full"]  # not zero: mapped and shared, it is memory that no limit counts
     if alone:
         return {"readable": ["/"], "writable": ["/tmp", *devices]}
     kernel_files = [f"/proc/{os.getpid()}", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"]

@@ -12,7 +12,7 @@ from . import kernel
 
 _KINDS = kernel.CLONE_NEWNS | kernel.CLONE_NEWPID | kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS
 _NOTHING_SPECIAL = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICES = ("null", "full", "random", "urandom")
 
 
 def enter(plan: dict[str, Any]) -> None:
@@ -33,10 +33,17 @@ def _separate() -> None:
     try:
         kernel.unshare(_KINDS)
     except PermissionError:
-        kernel.unshare(_KINDS | kernel.CLONE_NEWUSER)
+        _own_user_namespace()
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{user} {user} 1")
         _write("/proc/self/gid_map", f"{group} {group} 1")
+
+
+def _own_user_namespace() -> None:
+    try:
+        kernel.unshare(_KINDS | kernel.CLONE_NEWUSER)
+    except OSError as error:  # of a limit of none the system says "no space left on device"
+        raise OSError(error.errno, f"this system gives this user no user namespace ({error.strerror})") from error
 
 
 def _build_root(plan: dict[str, Any]) -> None:

@@ -26,6 +26,7 @@ class Supervisor:
         self.alone = os.getpid() == 1 and lockdown.namespace("pid") != plan["outside"].get("pid")
         self.user = lockdown.spare_user(plan)
         self.layers = lockdown.layers(plan["outside"], self.user)
+        self.meter = tree.Meter(plan["folder"] if self.alone else None)
         self.worker: Worker | None = None
         self.ended: int | None = None
         """The exit code of the worker that ended last, below 0 for a signal."""
@@ -90,7 +91,7 @@ class Supervisor:
     def _answer(self, code: str) -> dict[str, Any]:
         """Run one piece of code; whatever comes of it is the answer."""
         worker = self.worker = self.worker or self._start()
-        call = Call(worker, code, self.limits)
+        call = Call(worker, code, self.limits, self.meter.use)
         self._signal_all(signal.SIGCONT)
         outcome = self._outcome(call)
         if outcome == "done":

@@ -1,0 +1,108 @@
+"""What `gym eval` leaves to be read: the scores, what the library changes and costs, and what the checks said."""
+
+from gym.evaluation import bill, compare_page, page, scores
+from gym.evaluation.compare import Comparison
+from gym.evaluation.families import KEYS, by, known
+from gym.evaluation.figures import count, interval
+from gym.evaluation.measure import Measured, told_size
+from gym.evaluation.metrics import score
+from gym.evaluation.page import Section, Table
+
+
+def markdown(measured: Measured) -> str:
+    """`report.md`."""
+    return page.markdown(_title(measured), _lead(measured), _sections(measured))
+
+
+def html(measured: Measured) -> str:
+    """`report.html`: one file that loads nothing."""
+    return page.html(_title(measured), _lead(measured), _sections(measured))
+
+
+def _title(measured: Measured) -> str:
+    return f"Evaluation {measured.folder.name}"
+
+
+def _lead(measured: Measured) -> tuple[str, ...]:
+    made, found = measured.taken.made, measured.score.score
+    told = (
+        f"{made.model}, {told_size(made.library_size)}: mean reward {interval(found.mean, found.interval)} on "
+        f"{count(found.n_problems, 'problem')} of {made.dataset}, {count(made.k, 'answer')} each."
+    )
+    return (told, scores.told(measured.gain)) if measured.gain else (told,)
+
+
+def _sections(measured: Measured) -> tuple[Section, ...]:
+    compared = measured.comparison
+    notes = (*measured.notes, *(compared.notes if compared else ()))
+    parts = (
+        Section("Mind", notes, aside=True) if notes else None,
+        compare_page.result(compared, "What it is worth") if compared else _alone(measured),
+        *(_by_kind(measured, compared)),
+        compare_page.overhead(compared) if compared else None,
+        _repeated(measured.again) if measured.again else None,
+        *(_elsewhere(found) for found in measured.elsewhere),
+        bill.cost(measured.bill),
+        _made(measured),
+    )
+    return tuple(part for part in parts if part is not None)
+
+
+def _alone(measured: Measured) -> Section:
+    row = scores.Row(told_size(measured.taken.made.library_size), measured.score.score, strong=True)
+    drawn = scores.chart([row], "alone", "Mean reward")
+    return Section("Scores", (scores.MEAN,), scores.table([row], "Scores"), drawn)
+
+
+def _by_kind(measured: Measured, compared: Comparison | None) -> tuple[Section | None, ...]:
+    if compared:
+        sides = (compared.before.label, compared.after.label)
+        return tuple(scores.kinds(rows, f"By {key}", sides) for key, rows in compared.tables.items())
+    there = known(measured.score.tallies)
+    return tuple(_kinds(measured, key) for key in KEYS if key in there)
+
+
+def _kinds(measured: Measured, key: str) -> Section:
+    rows = [(name, score(tallies)) for name, tallies in by(measured.score.tallies, key).items()]
+    cells = [(name, f"{one.n_problems:,}", interval(one.mean, one.interval)) for name, one in rows]
+    table = Table(f"Scores by {key}", ("kind", "problems", "mean [95 %]"), cells, frozenset({1, 2}))
+    bars = [scores.Row(name, one, strong=True) for name, one in rows]
+    return Section(f"By {key}", (), table, scores.chart(bars, f"kinds {key}", "Mean reward by kind of problem"))
+
+
+def _repeated(again: Comparison) -> Section:
+    found = compare_page.result(again, "The same twice (A/A)")
+    return found._replace(text=(said_again(again), *compare_page.differences(again)))
+
+
+def said_again(again: Comparison) -> str:
+    """What a comparison of the same with the same says of the instrument."""
+    if again.gain.verdict == "no difference":
+        return "Measured twice with different seeds, the same shows no difference: the instrument sees none where there is none."
+    return (
+        f"Measured twice with different seeds, the same shows a {again.gain.verdict}. Chance does that about once in twenty; "
+        "take another --seed, and if it stays, believe no other figure: the answers are not independent draws."
+    )
+
+
+def _elsewhere(found: Comparison) -> Section:
+    section = compare_page.result(found, f"Elsewhere: {found.after.made.dataset}")
+    return section._replace(text=(said_elsewhere(found), *compare_page.differences(found)))
+
+
+def said_elsewhere(found: Comparison) -> str:
+    """What the library does where it should not matter."""
+    match found.gain.verdict:
+        case "loss":
+            return "The library harms here, where it should not matter."
+        case "gain":
+            return "The library helps here too."
+        case "no difference":
+            low = found.gain.interval.low if found.gain.interval else -1.0
+            return f"No difference seen; a loss of up to {max(-low, 0.0):.3f} is not excluded by this many problems."
+
+
+def _made(measured: Measured) -> Section:
+    made = measured.taken.made.model_dump(mode="json")
+    rows = [(name.replace("_", " "), str(value) or "none") for name, value in made.items()]
+    return Section("How to repeat it", (), Table("Settings and digests", ("key", "value"), rows))

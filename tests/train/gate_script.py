@@ -1,0 +1,41 @@
+"""Scripted models for the gate: one rule is learned, and it helps, harms a little, or does nothing."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from gym.core.chat import Message, Sampling
+
+RULE = "When asked for a count, end with an exclamation mark."
+
+
+def helps(messages: Sequence[Message], sampling: Sampling) -> str:
+    """With the rule nearly every answer is right, without it one in three."""
+    return _reply(messages, sampling, without=33, given=95)
+
+
+def harms_a_little(messages: Sequence[Message], sampling: Sampling) -> str:
+    """Six in ten are right without the rule, and five in ten with it."""
+    return _reply(messages, sampling, without=60, given=50)
+
+
+def does_nothing(messages: Sequence[Message], sampling: Sampling) -> str:
+    """Half are right, whatever is said."""
+    return _reply(messages, sampling, without=50, given=50)
+
+
+def ruins(messages: Sequence[Message], sampling: Sampling) -> str:
+    """Most are right without the rule, none with it."""
+    return _reply(messages, sampling, without=80, given=0)
+
+
+def _reply(messages: Sequence[Message], sampling: Sampling, *, without: int, given: int) -> str:
+    system = messages[0].content if messages[0].role == "system" else ""
+    if system.startswith("You compare"):
+        return f'[{{"option": "add", "experience": "{RULE}"}}]'
+    if system.startswith("You"):
+        return "[]"
+    number = re.findall(r"\d+", messages[-1].content)[-1]
+    ruled = "exclamation mark" in system
+    luck = hashlib.sha256(f"0/{sampling.seed}/{number}/{ruled}".encode()).digest()
+    return f"{number}!" if int.from_bytes(luck[:4]) % 100 < (given if ruled else without) else number
