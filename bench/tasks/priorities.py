@@ -62,7 +62,7 @@ FAMILIES = (
         "steps",
         "order of operations",
         (
-            "For a work sheet, write only <Step> > <Step> > <Step>: the three verbs copied as they are, the first letter in upper case.",
+            "For a work sheet, write only <Step> > <Step> > <Step>: the verbs copied as they are, with a capital letter.",
         ),
         steps,
         max_tokens=24,
