@@ -25,7 +25,7 @@ class Sizes(NamedTuple):
     """Problems of each part."""
 
     train: int = 16
-    val: int = 16
+    val: int = 20
     test: int = 24
 
 
