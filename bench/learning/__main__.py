@@ -17,6 +17,7 @@ from bench.learning.settings import QUICK, Scale, missing, scaled
 from bench.learning.workplace import workplace
 from bench.report import ROOT
 from bench.tasks import FAMILIES
+from gym.errors import GymError
 
 RESULTS = ROOT / "output" / "learning"
 SEEDS = (0, 1, 2)
@@ -84,4 +85,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except GymError as error:
+        sys.exit(f"error: {error}")

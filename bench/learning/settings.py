@@ -35,7 +35,7 @@ ZOO: Keys = {
     "learn_from": "mixed+all_wrong",
     "screen_answers": 2,
     "gate": "auto",
-    "eval_k": 2,
+    "eval_k": 3,
     "critique_feedback": True,
     "group_size_min": 3,
     "curriculum": True,
@@ -73,7 +73,7 @@ class Scale:
         """For the folder of its results.
 
         >>> Scale().name
-        '16-16-24x3'
+        '16-20-24x3'
         """
         return f"{self.sizes.train}-{self.sizes.val}-{self.sizes.test}x{self.held_out_k}"
 
@@ -85,7 +85,7 @@ def scaled(share: float) -> Scale:
     """The full scale with a share of its problems, six of each part at least.
 
     >>> scaled(0.5).name
-    '8-8-12x3'
+    '8-10-12x3'
     """
     full = Scale()
     return Scale(Sizes(*(max(6, round(share * size)) for size in full.sizes)), full.held_out_k)

@@ -38,7 +38,7 @@ PARTS = (
     ("in the afternoon", "PM", range(1, 6)),
     ("in the evening", "PM", range(6, 11)),
 )
-MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("10 past {}", 10), ("20 past {}", 20))
+MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("quarter past {}", 15), ("10 past {}", 10), ("20 past {}", 20))
 CLOCK_QUESTIONS = (
     "Write as a clock time: {}.",
     "The courier comes at {}. Write that as a clock time.",

@@ -25,7 +25,7 @@ class Sizes(NamedTuple):
     """Problems of each part."""
 
     train: int = 16
-    val: int = 16
+    val: int = 20
     test: int = 24
 
 
@@ -82,7 +82,7 @@ def in_turn(rng: Random, kinds: Sequence[Sequence[Fact]], count: int) -> list[Fa
     """`count` different facts, the kinds taking turns, each drawn from its pool without repetition.
 
     >>> in_turn(Random(0), [range(3), range(10, 13)], 4)
-    [1, 10, 0, 11]
+    [1, 10, 2, 11]
     """
     each = -(-count // len(kinds))
     drawn = [rng.sample(pool, each) for pool in kinds]

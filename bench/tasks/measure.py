@@ -18,6 +18,7 @@ from bench.learning.workplace import Workplace, workplace
 from bench.report import ROOT, filled, machine
 from bench.tasks import FAMILIES
 from bench.tasks.family import Family, Sizes
+from gym.errors import GymError
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.metrics import Score, paired
 
@@ -97,4 +98,7 @@ def _rate(score: Score) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except GymError as error:
+        sys.exit(f"error: {error}")

@@ -61,7 +61,9 @@ FAMILIES = (
     Family(
         "steps",
         "order of operations",
-        ("For a work sheet, write only the three steps in their order, each with a capital letter, joined by ' > '.",),
+        (
+            "For a work sheet, write only <Step> > <Step> > <Step>: the verbs copied as they are, with a capital letter.",
+        ),
         steps,
         max_tokens=24,
     ),

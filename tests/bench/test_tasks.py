@@ -106,7 +106,7 @@ def test_kinds_take_turns_and_nothing_is_drawn_twice() -> None:
 
 
 STOP = {"first", "then", "finally"}
-MINUTES = {None: 0, "half": 30, "10": 10, "20": 20}
+MINUTES = {None: 0, "half": 30, "quarter": 15, "10": 10, "20": 20}
 SYMBOLS = {"kilograms": "kg", "grams": "g", "metres": "m", "litres": "l", "kilometres": "km", "millimetres": "mm"}
 
 
