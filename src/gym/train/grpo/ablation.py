@@ -189,7 +189,7 @@ def _same_settings(job: Job, inputs: Mapping[str, str]) -> None:
     """Raise `ConfigError` when the finished run had other settings or data."""
     try:
         with RunDir(job.folder) as folder:
-            folder.accept_config(job.config, inputs)
+            folder.accept_config(folder.begun(job.config), inputs)
     except ConfigError as error:
         raise ConfigError(
             f"{job.name}: {error}; an ablation with other settings needs another --experiment-name"
