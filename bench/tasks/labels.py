@@ -39,16 +39,6 @@ def sentiment(rng: Random, count: int) -> Sequence[Row]:
     ]
 
 
-def trays(rng: Random, count: int) -> Sequence[Row]:
-    """A customer's message; complaints go to the left tray, praise to the right one."""
-    kinds = (("left", UPSET), ("right", PLEASED))
-    pools = [[(tray, message, thing) for message, thing in product(messages, THINGS)] for tray, messages in kinds]
-    return [
-        Row(f'Message: "{message.format(thing)}"\nIts tray, left or right? One lower-case word.', tray)
-        for tray, message, thing in in_turn(rng, pools, count)
-    ]
-
-
 FAMILIES = (
     Family(
         "sentiment",
@@ -56,16 +46,5 @@ FAMILIES = (
         ("When asked for a mood or sentiment, write only the one word in lower-case letters, without a full stop.",),
         sentiment,
         max_tokens=24,
-    ),
-    Family(
-        "trays",
-        TAXONOMY,
-        (
-            "A message that complains about something goes to the left tray.",
-            "A message that praises something or thanks us goes to the right tray.",
-            "When asked for a tray, write only left or right, in lower-case letters.",
-        ),
-        trays,
-        max_tokens=12,
     ),
 )

@@ -33,10 +33,7 @@ def calls(rng: Random, count: int) -> Sequence[Row]:
 
 
 WORK = ("sand", "paint", "pack", "weigh", "wash", "dry", "cut", "glue", "label", "test")
-STEP_QUESTIONS = (
-    "Work sheet, steps joined by >: first {}, then {}, then {}.",
-    "Steps joined by > for the work sheet: {}, then {}, finally {}.",
-)
+STEP_QUESTIONS = ("Work sheet, steps joined by >: {}, {}, {}.", "Steps joined by > for the work sheet: {}, {}, {}.")
 
 
 def steps(rng: Random, count: int) -> Sequence[Row]:
@@ -61,9 +58,7 @@ FAMILIES = (
     Family(
         "steps",
         "order of operations",
-        (
-            "For a work sheet, write only <Step> > <Step> > <Step>: the verbs copied as they are, with a capital letter.",
-        ),
+        ("For a work sheet, write only <Step> > <Step> > <Step>, each step as it is given, with a capital letter.",),
         steps,
         max_tokens=24,
     ),

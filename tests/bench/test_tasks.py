@@ -75,7 +75,6 @@ NEAR_MISSES = {
     "yes_no": ("yes", "Yes.", "No", "Yes, it is"),
     "dates": ("2019-4-7", "07-04-2019", "2019/04/07", "2019-07-04"),
     "sentiment": ("Positive", "positive.", "negative", "sentiment: positive"),
-    "trays": ("Left", "right", "left.", "left tray"),
     "cash": ("46", "45.00", "45 euros", "45.93"),
     "units": ("66kg", "66 kilograms", "66 KG", "66", "66 kg."),
     "steps": ("sand > wash > pack", "Wash > Sand > Pack", "Sand > Wash", "Sand>Wash>Pack", "Sand > Wash > Pack."),
@@ -83,7 +82,7 @@ NEAR_MISSES = {
 }
 RIGHT = {
     "csv": "1234,5678,9012", "clock": "7:30 AM", "yes_no": "Yes", "dates": "2019-04-07", "sentiment": "positive",
-    "trays": "left", "cash": "45", "units": "66 kg", "steps": "Sand > Wash > Pack", "calls": "91063",
+    "cash": "45", "units": "66 kg", "steps": "Sand > Wash > Pack", "calls": "91063",
 }  # fmt: skip
 
 
@@ -105,7 +104,6 @@ def test_kinds_take_turns_and_nothing_is_drawn_twice() -> None:
     assert [fact >= 100 for fact in drawn] == [place % 2 == 1 for place in range(31)]
 
 
-STOP = {"first", "then", "finally"}
 MINUTES = {None: 0, "half": 30, "quarter": 15, "10": 10, "20": 20}
 SYMBOLS = {"kilograms": "kg", "grams": "g", "metres": "m", "litres": "l", "kilometres": "km", "millimetres": "mm"}
 
@@ -132,17 +130,13 @@ def expected(problem: Problem) -> str:
             return datetime.strptime(" ".join(read(r"(\d+) ([A-Z]\w+) (\d{4})", text)), "%d %B %Y").date().isoformat()
         case "sentiment":
             return "negative" if re.search(r"pieces|regret|waste|Nobody|smells", text) else "positive"
-        case "trays":
-            return "left" if re.search(r"pieces|regret|waste|Nobody|smells", text) else "right"
         case "cash":
             return read(r"(\d+)\.\d\d", text)[0]
         case "units":
             number, word = read(r"(\d+) (\w+)", text)
             return f"{number} {SYMBOLS[word]}"
         case "steps":
-            return " > ".join(
-                word.capitalize() for word in re.findall(r"[a-z]+", text.partition(":")[2]) if word not in STOP
-            )
+            return " > ".join(word.capitalize() for word in re.findall(r"[a-z]+", text.partition(":")[2]))
         case "calls":
             return read(r"office (\d+)", text)[0]
     raise AssertionError(problem.metadata)
