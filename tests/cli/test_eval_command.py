@@ -37,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
 
 EVAL = ("eval", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply", "--k", "4",
         "--temperature", "0.7", "--seed", "3", "--json")  # fmt: skip
+TRAIN = ("train", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply", "--epochs", "1")
 
 BOXED = "scripted:sandbox_script:boxed"
 
@@ -74,18 +75,7 @@ def test_eval_leaves_a_manifest_of_what_was_measured_in_the_form_of_a_training_r
     plain = manifest(folder)
     shown(gym(folder, *EVAL, "--experiences", "rules.json"))
     with_library = manifest(folder)
-    trained = (
-        "train",
-        "--data",
-        "test.jsonl",
-        "--reward",
-        "exact",
-        "--model",
-        "scripted:desk_script:reply",
-        "--epochs",
-        "1",
-    )
-    shown(gym(folder, *trained, "--experiment-name", "x", "--json"))
+    shown(gym(folder, *TRAIN, "--experiment-name", "x", "--json"))
     of_training = manifest(folder, "x")
     assert plain.keys() == with_library.keys() == of_training.keys()
     assert plain["weights"] == of_training["weights"]
@@ -96,18 +86,7 @@ def test_eval_leaves_a_manifest_of_what_was_measured_in_the_form_of_a_training_r
 
 
 def test_eval_in_a_training_runs_folder_leaves_that_runs_manifest_alone(folder: Path) -> None:
-    trained = (
-        "train",
-        "--data",
-        "test.jsonl",
-        "--reward",
-        "exact",
-        "--model",
-        "scripted:desk_script:reply",
-        "--epochs",
-        "1",
-    )
-    shown(gym(folder, *trained, "--experiment-name", "x", "--json"))
+    shown(gym(folder, *TRAIN, "--experiment-name", "x", "--json"))
     before = manifest(folder, "x")
     shown(gym(folder, *EVAL, "--experiment-name", "x"))
     assert manifest(folder, "x") == before

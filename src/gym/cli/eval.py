@@ -76,7 +76,7 @@ def command(
     library = gated_library(config)
     with Display(quiet=quiet) as display:
         checks = Checks(again=aa, also=also, also_reward=also_reward)
-        measured = run_on_new_loop(_measure(_named(config), library, compare, checks, display))
+        measured = run_on_new_loop(_measure(named(config, "eval"), library, compare, checks, display))
     report = _report(measured)
     if as_json:
         print_json(as_object(measured))
@@ -147,12 +147,12 @@ def gated_library(config: RunConfig) -> Library | None:
     return screened.library
 
 
-def _named(config: RunConfig) -> RunConfig:
+def named(config: RunConfig, what: str) -> RunConfig:
     """A folder of its own unless one is given, so that a training run's folder is never mixed up with it."""
     if config.experiment_name:
         return config
     model = config.model_name_or_path.rpartition("/")[2]
-    return config.model_copy(update={"experiment_name": f"eval-{Path(config.dataset).stem}-{model}"})
+    return config.model_copy(update={"experiment_name": f"{what}-{Path(config.dataset).stem}-{model}"})
 
 
 def _show(measured: "Measured", report: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gym.cli.common import config_options, console, json_option, print_json
-from gym.cli.eval import OPTIONS, gated_library
+from gym.cli.eval import OPTIONS, gated_library, named
 from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
@@ -17,7 +17,7 @@ from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
-    from gym.evaluation.worth import Ablation, Worth
+    from gym.evaluation.worth import Appraisal, Worth
 
 
 @click.command("ablate")
@@ -72,7 +72,7 @@ def command(
       gym library ablate rules.json --data val.jsonl --reward exact --model local:qwen2.5-coder-1.5b --write less.json
     """
     given = {"eval_k": k, "eval_temperature": temperature, "experience_lib_path": str(path)}
-    config = _named(load_config(None, overrides | given))
+    config = named(load_config(None, overrides | given), "ablate")
     library = gated_library(config) or Library()
     if write is not None and write.exists():
         raise ConfigError(f"{str(write)!r} exists: --write makes a new file")
@@ -91,12 +91,12 @@ def command(
 
 async def _ablate(
     config: RunConfig, library: Library, permutations: int, truncate: float, least: float, display: Display
-) -> "Ablation":
-    from gym.evaluation.worth import ablate  # numpy and the rest load only when there is work
+) -> "Appraisal":
+    from gym.evaluation.worth import appraise  # numpy and the rest load only when there is work
 
     brake = Brake()
     with two_step_interrupt(brake, display):
-        return await ablate(
+        return await appraise(
             config,
             library,
             permutations=permutations,
@@ -107,7 +107,7 @@ async def _ablate(
         )
 
 
-def as_object(found: "Ablation") -> dict[str, Any]:
+def as_object(found: "Appraisal") -> dict[str, Any]:
     """The one object that `--json` prints."""
     told = found.model_dump(mode="json", exclude={"suggestion", "worths"})
     worths = [worth.model_dump(mode="json") | {"verdict": worth.verdict} for worth in found.worths]
@@ -123,15 +123,7 @@ def as_object(found: "Ablation") -> dict[str, Any]:
     }
 
 
-def _named(config: RunConfig) -> RunConfig:
-    """A folder of its own unless one is given."""
-    if config.experiment_name:
-        return config
-    model = config.model_name_or_path.rpartition("/")[2]
-    return config.model_copy(update={"experiment_name": f"ablate-{Path(config.dataset).stem}-{model}"})
-
-
-def _show(found: "Ablation", library: Library) -> None:
+def _show(found: "Appraisal", library: Library) -> None:
     from gym.cli.tables import money, out, points, print_scores
 
     print_scores([("no library", found.empty), (f"{len(library)} experiences", found.full)])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.problem import Problem
-from gym.errors import RunFailed
+from gym.errors import ConfigError, RunFailed
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.record import Answers, Identity, Record, answers, dollars, identity
 from gym.train.grpo.domains.base import Domain
@@ -24,13 +24,23 @@ class Target(NamedTuple):
     domain: Domain
     problems: tuple[Problem, ...]
 
+    @property
+    def answers(self) -> int:
+        """Of one measurement."""
+        return len(self.problems) * self.config.eval_k
+
     def reseeded(self) -> "Target":
         """The same with the next seed: other draws of the same answers."""
         return self._replace(config=self.config.model_copy(update={"seed": self.config.seed + 1}))
 
 
 def target_of(config: RunConfig, notes: list[str]) -> Target:
-    """The problems of `config.dataset` that can be scored; what was left out is added to `notes`."""
+    """The problems of `config.dataset` that can be scored; what was left out is added to `notes`.
+
+    Raises `ConfigError` when no data is named, or none can be read.
+    """
+    if not config.dataset:
+        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
     domain, reward = load_domain(config), held_out_reward(config)
     problems = read_problems(config, domain, config.dataset, reward, notes, truncate=config.dataset_truncate)
     return Target(config, domain, problems)
@@ -67,11 +77,16 @@ class Instrument:
     grades: Counts = field(default_factory=Counts)
 
     async def take(self, name: str, target: Target, library: Library) -> Taken:
+        """One measurement with all that is kept of it; raises like `measure`."""
+        self.watch.phase("with library" if len(library) else "no library", target.answers, self.session.meter)
+        config, found = target.config, await self.measure(target, library)
+        made = identity(config, target.domain, target.problems, library, name=name, dataset=config.dataset)
+        return Taken(found, made, target.problems, dollars(made.model, found.tallies, config.prices))
+
+    async def measure(self, target: Target, library: Library) -> Evaluation:
         """Answers to the target's problems under `library`; raises `RunFailed` when none could be scored."""
         config = target.config
         self.session.retrieval.expect(target.problems)
-        total = len(target.problems) * config.eval_k
-        self.watch.phase("with library" if len(library) else "no library", total, self.session.meter)
         manager = open_rollouts(
             config,
             self.session,
@@ -82,9 +97,7 @@ class Instrument:
             temperature=config.eval_temperature,
             advance=self.watch.advance,
         )
-        found = _scored(await evaluate(manager, target.problems, library))
-        made = identity(config, target.domain, target.problems, library, name=name, dataset=config.dataset)
-        return Taken(found, made, target.problems, dollars(made.model, found.tallies, config.prices))
+        return _scored(await evaluate(manager, target.problems, library))
 
     async def both(self, name: str, target: Target, library: Library) -> tuple[Taken, Taken]:
         """Without and with the library."""

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.value import digest
@@ -21,13 +20,13 @@ from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.figures import count
 from gym.evaluation.instrument import Instrument, Taken, Target, elsewhere, target_of
 from gym.evaluation.metrics import Paired
+from gym.evaluation.opened import open_instrument
 from gym.evaluation.record import forget, write
 from gym.llm.brake import Brake
 from gym.train.grpo.manifest import Weights, manifest
-from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.session import Session, open_session
-from gym.train.grpo.task import held_out_reward, problems_digest, run_folder
+from gym.train.grpo.session import Session
+from gym.train.grpo.task import problems_digest
 from gym.train.grpo.watch import Watch
 
 
@@ -103,17 +102,13 @@ async def measure(
     others = [target_of(elsewhere(config, name, checks.also_reward), notes) for name in checks.also]
     for note in notes:
         watch.say(note)
-    for one in (target, *others):
-        await self_test(held_out_reward(one.config))
-    with RunDir(run_folder(config)) as folder, rare_collections():
+    async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
-        async with open_session(config, folder.path("calls.jsonl"), brake, say=watch.say) as session:
-            instrument = Instrument(session, watch)
-            took = await _take(instrument, target, others, library, compare=compare, again=checks.again)
-            watch.say(f"graded {instrument.grades}")
-            bill = session.meter.snapshot()
-            checked = await asyncio.to_thread(weights.read_again)
-            _write_manifest(folder, session, target, library, checked)
+        took = await _take(instrument, target, others, library, compare=compare, again=checks.again)
+        watch.say(f"graded {instrument.grades}")
+        bill = instrument.session.meter.snapshot()
+        checked = await asyncio.to_thread(weights.read_again)
+        _write_manifest(folder, instrument.session, target, library, checked)
         keep(folder.root, took.all)
         checked.require_unchanged()
     return took.measured(config.seed, bill, tuple(notes), folder.root)
@@ -171,8 +166,6 @@ def keep(run: Path, taken: Sequence[Taken]) -> None:
 
 
 def _require(config: RunConfig, library: Library | None, *, compare: bool, checks: Checks) -> None:
-    if not config.dataset:
-        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
     for option, wanted in (("--compare", compare), ("--also", bool(checks.also))):
         if wanted and library is None:
             raise ConfigError(f"{option} needs --experiences FILE: it answers without and with that library")

@@ -6,10 +6,9 @@ from statistics import fmean
 
 from gym.core.experience import Library
 from gym.evaluation.evaluate import Evaluation
+from gym.evaluation.instrument import Instrument, Target
 from gym.evaluation.metrics import Paired, paired
-from gym.evaluation.opened import Bench
 from gym.evaluation.shapley import orders
-from gym.train.grpo.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -31,9 +30,9 @@ class Walk:
 class Parts:
     """The libraries measured so far; every one is a part of `library`."""
 
-    bench: Bench
+    instrument: Instrument
+    target: Target
     library: Library
-    watch: Watch
     measured: dict[frozenset[str], Evaluation] = field(default_factory=dict)
     walks: list[Walk] = field(default_factory=list)
     complete: bool = False
@@ -44,18 +43,13 @@ class Parts:
         """All ids."""
         return frozenset(self.library.ids)
 
-    @property
-    def answers(self) -> int:
-        """Of one measurement."""
-        return len(self.bench.problems) * self.bench.config.eval_k
-
     async def of(self, ids: Collection[str]) -> Evaluation:
         """The measurement of a part, made once."""
         part = frozenset(ids)
         if part not in self.measured:
-            self.measured[part] = await self.bench.measure(self.library.only(part))
+            self.measured[part] = await self.instrument.measure(self.target, self.library.only(part))
         else:
-            self.watch.advance(self.answers)
+            self.instrument.watch.advance(self.target.answers)
         return self.measured[part]
 
     async def leave_one_out(self) -> None:
@@ -66,7 +60,7 @@ class Parts:
 
     async def grow(self, count: int, tolerance: float) -> None:
         """Walk `count` orders."""
-        plan = orders(self.library.ids, count, self.bench.config.seed)
+        plan = orders(self.library.ids, count, self.target.config.seed)
         self.phase("Shapley", len(plan.orders) * max(len(self.library) - 1, 0))
         for order in plan.orders:
             self.walks.append(await self.walk(order, tolerance))
@@ -78,7 +72,7 @@ class Parts:
         for place in range(len(order)):
             before = frozenset(order[:place])
             if abs(self.mean(before) - whole) < tolerance:
-                self.watch.advance(self.answers * (len(order) - 1 - place))
+                self.instrument.watch.advance(self.target.answers * (len(order) - 1 - place))
                 break
             if place + 1 < len(order):
                 await self.of(order[: place + 1])
@@ -91,7 +85,7 @@ class Parts:
 
     def phase(self, name: str, measurements: int) -> None:
         """A new bar for so many measurements."""
-        self.watch.phase(name, measurements * self.answers, self.bench.session.meter)
+        self.instrument.watch.phase(name, measurements * self.target.answers, self.instrument.session.meter)
 
     def gains(self, id: str) -> list[list[float]]:
         """By order and problem, what the entry added when it joined; 0 where the order was given up before."""
@@ -107,9 +101,9 @@ class Parts:
     def scored(self) -> list[int]:
         """Places of the problems that every measurement has an answer to."""
         made = self.measured.values()
-        return [place for place in range(len(self.bench.problems)) if all(one.tallies[place].rewards for one in made)]
+        return [place for place in range(len(self.target.problems)) if all(one.tallies[place].rewards for one in made)]
 
     def compared(self, before: frozenset[str], after: frozenset[str]) -> Paired:
         """The paired difference of two measured parts."""
         old, new = (self.measured[part].tallies for part in (before, after))
-        return paired(old, new, seed=self.bench.config.seed)
+        return paired(old, new, seed=self.target.config.seed)

@@ -13,8 +13,9 @@ from gym.core.admission import estimate_tokens
 from gym.core.experience import Experience, Library
 from gym.core.value import Value
 from gym.errors import BudgetReached, ConfigError
+from gym.evaluation.instrument import target_of
 from gym.evaluation.metrics import Interval, Paired, Score
-from gym.evaluation.opened import open_bench
+from gym.evaluation.opened import open_instrument
 from gym.evaluation.parts import Parts
 from gym.evaluation.shapley import value
 from gym.llm.brake import Brake
@@ -59,7 +60,7 @@ class Suggestion(Value):
     tokens_saved: int
 
 
-class Ablation(Value):
+class Appraisal(Value):
     """All that was found."""
 
     empty: Score
@@ -77,7 +78,7 @@ class Ablation(Value):
     folder: str
 
 
-async def ablate(
+async def appraise(
     config: RunConfig,
     library: Library,
     *,
@@ -86,7 +87,7 @@ async def ablate(
     least: float,
     watch: Watch,
     brake: Brake,
-) -> Ablation:
+) -> Appraisal:
     """Measure `library` on `config.dataset`; 0 `permutations` leave it at leave-one-out.
 
     An order is given up within `tolerance` of the whole library's mean; the smaller library keeps what is worth `least`
@@ -94,8 +95,12 @@ async def ablate(
     """
     if not len(library):
         raise ConfigError("the library is empty: there is nothing to ablate")
-    async with open_bench(config, watch, brake) as bench:
-        parts = Parts(bench, library, watch)
+    notes: list[str] = []
+    target = target_of(config, notes)
+    for note in notes:
+        watch.say(note)
+    async with open_instrument(config, (target,), watch, brake) as (folder, instrument):
+        parts = Parts(instrument, target, library)
         await parts.leave_one_out()
         suggestion, stopped = None, ""
         try:
@@ -103,7 +108,7 @@ async def ablate(
             suggestion = await _smaller(parts, least)
         except BudgetReached as error:
             stopped = str(error)
-        return Ablation(
+        return Appraisal(
             empty=parts.measured[frozenset()].score,
             full=parts.measured[parts.everything].score,
             worths=_worths(parts),
@@ -111,8 +116,8 @@ async def ablate(
             given_up=sum(len(walk.reached) < len(library) for walk in parts.walks),
             suggestion=suggestion,
             stopped=stopped,
-            spent=dict(bench.session.meter.snapshot()["total"]),
-            folder=str(bench.folder.root),
+            spent=dict(instrument.session.meter.snapshot()["total"]),
+            folder=str(folder.root),
         )
 
 

@@ -19,13 +19,10 @@ from typing import NamedTuple
 
 from gym.collector import rare_collections
 from gym.config import RunConfig
-from gym.core.admission import Admission, estimate_tokens
-from gym.core.decision import Decision
-from gym.core.draws import Draws
-from gym.core.experience import Admit, Admitted, Applied, Experience, Library, Refused
+from gym.core.admission import Admission
+from gym.core.experience import Admit, Admitted, Experience, Library, Refused
 from gym.core.journal import Journal, record, record_credit, record_import, record_restore
-from gym.core.problem import Problem, Reward, tool_use
-from gym.core.rollout import Group
+from gym.core.problem import Problem, Reward
 from gym.core.trials import Trials
 from gym.core.value import digest
 from gym.embedding import similarity
@@ -55,6 +52,7 @@ from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session, open_rollouts, open_session
 from gym.train.grpo.snapshots import Chosen, best_validated, gain
 from gym.train.grpo.stages.settings import ReflectionSettings
+from gym.train.grpo.step_stats import draws_of, step_stats
 from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
 
@@ -475,53 +473,6 @@ class Workbench:
             f"{stats.failed} rollouts failed, {sum(stats.accepted.values())} operations accepted, {stats.rejected} rejected, "
             f"{stats.library_size} experiences"
         )
-
-
-def draws_of(batch: Batch, groups: Sequence[Group], sizes: GroupSize) -> Draws:
-    """How the answers of a step were spent."""
-    drawn = [len(group.rollouts) for group in groups]
-    again = sum(draw > 0 for draw in batch.draws)
-    return Draws(
-        groups=len(groups),
-        stopped=sum(count < sizes.usual for count in drawn),
-        extended=sum(count > sizes.usual for count in drawn),
-        again=again,
-        resting=batch.resting,
-        answers=sum(drawn),
-        plain=(len(groups) - again + batch.resting) * sizes.usual,
-    )
-
-
-def step_stats(
-    batch: Batch, took: Step, applied: Applied, decision: Decision | None, draws: Draws | None = None
-) -> StepStats:
-    """The numbers of a step."""
-    rollouts = [rollout for group in took.groups for rollout in group.rollouts]
-    rewards = [rollout.reward for rollout in rollouts if rollout.reward is not None]
-    informative = sum(group.is_informative for group in took.groups)
-    update = took.update(applied)
-    return StepStats(
-        epoch=batch.epoch,
-        step=batch.step,
-        problems=len(took.groups),
-        rollouts=len(rollouts),
-        failed=len(rollouts) - len(rewards),
-        failures=dict(Counter(f"{f.boundary}: {f.type}: {f.message}" for f in (r.failure for r in rollouts) if f)),
-        no_answer=sum(rollout.outcome == "no answer" for rollout in rollouts),
-        mean=sum(rewards) / len(rewards) if rewards else None,
-        mean_failed_as_0=sum(rewards) / len(rollouts),
-        informative=informative,
-        homogeneous=len(took.groups) - informative,
-        proposed=len(update.proposed),
-        accepted=dict(Counter(operation.option for operation in update.accepted)),
-        rejected=len(update.rejected),
-        library_size=len(applied.library),
-        library_tokens=estimate_tokens(applied.library.render()),
-        seconds=took.seconds,
-        gate=decision,
-        tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
-        draws=draws,
-    )
 
 
 def _now() -> str:
