@@ -106,7 +106,19 @@ def test_what_else_differs_is_said_and_not_refused(name: str, value: object, sai
 
 def test_the_same_measurement_twice_is_said_to_be_none() -> None:
     found = compared(twelve(PLAIN, 2), twelve(PLAIN.model_copy(update={"name": "again"}), 2))
-    assert found.notes == ("both sides are one and the same measurement: nothing is compared",)
+    (said,) = found.notes
+    assert said.startswith("both sides are the same measurement")
+
+
+def test_the_same_settings_with_other_answers_are_said_to_differ_by_chance() -> None:
+    found = compared(twelve(PLAIN, 2), twelve(PLAIN, 3))
+    assert found.notes == ("both sides have the same settings and library: whatever differs is chance, as in A/A",)
+
+
+def test_one_problem_is_left_out_in_the_singular() -> None:
+    broken = record(PLAIN, row("p0", 0, failed=4), row("p1", 2))
+    (said,) = compared(broken, record(TOLD, row("p0", 2), row("p1", 3))).notes
+    assert said == "1 problem left out: no answer could be scored on one side"
 
 
 def test_the_overhead_is_measured_where_no_answer_failed() -> None:

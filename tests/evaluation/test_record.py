@@ -106,6 +106,26 @@ def test_what_is_no_evaluation_is_refused_with_what_to_do(tmp_path: Path) -> Non
         read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rewards": [7.0]},
+        {"rewards": [float("nan")]},
+        {"failed": -3},
+        {"no_answer": -1},
+        {"latency_s": float("inf")},
+        {"id": "p0"},
+    ],
+)
+def test_figures_that_no_evaluation_gives_are_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    file = left(tmp_path)
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    kept["answers"][1] |= change
+    file.write_text(json.dumps(kept), encoding="utf-8")
+    with pytest.raises(ConfigError, match="is no evaluation, or a damaged one"):
+        read(file)
+
+
 def test_dollars_are_known_or_said_to_be_unknown() -> None:
     assert dollars("gpt-4o-mini", TALLIES, None) == pytest.approx((90 * 0.15 + 18 * 0.60) / 1e6)
     assert dollars("m", TALLIES, {"m": {"prompt": 1.0, "completion": 2.0}}) == pytest.approx(126e-6)

@@ -12,6 +12,7 @@ from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.errors import ConfigError
 from gym.evaluation.families import KEYS, Family, families, known
+from gym.evaluation.figures import count
 from gym.evaluation.metrics import RESAMPLES, Interval, Paired, Score, differences, paired, score
 from gym.evaluation.overhead import Overhead
 from gym.evaluation.record import Identity, Record
@@ -131,15 +132,22 @@ def _keys(before: Sequence[Tally], after: Sequence[Tally], key: str | None) -> t
 def _notes(before: Named, after: Named, gain: Paired) -> Iterator[str]:
     old, new = before.record.identity, after.record.identity
     if old.data_sha256 != new.data_sha256:
-        yield f"the data sets differ ({_sets(before, after)}): compared on the {gain.n_problems} problems that both asked"
+        yield f"the data sets differ ({_sets(before, after)}): compared on {count(gain.n_problems, 'problem')} that both asked"
     elif gain.left_out:
-        yield f"{gain.left_out} problems are left out: no answer to them could be scored on one side"
+        yield f"{count(gain.left_out, 'problem')} left out: no answer could be scored on one side"
     for name in SETTINGS:
         if (was := getattr(old, name)) != (now := getattr(new, name)):
             told = "" if name == "instructions" else f" ({was} and {now})"
             yield f"{name} differs{told}: it may be the cause of a difference, as may the library"
     if old.model_copy(update={"name": ""}) == new.model_copy(update={"name": ""}):
-        yield "both sides are one and the same measurement: nothing is compared"
+        yield _twice(before.record, after.record)
+
+
+def _twice(one: Record, other: Record) -> str:
+    """What it means that both sides were asked for the same with the same."""
+    if [answers.rewards for answers in one.answers] == [answers.rewards for answers in other.answers]:
+        return "both sides are the same measurement (settings, library and every reward agree): nothing is compared"
+    return "both sides have the same settings and library: whatever differs is chance, as in A/A"
 
 
 def _sets(before: Named, after: Named) -> str:

@@ -8,9 +8,9 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
@@ -66,14 +66,14 @@ class Answers(Value):
     id: str
     asked: str
     """SHA-256 of the question in the form in which two questions are the same, 16 hex digits."""
-    rewards: tuple[float, ...]
+    rewards: tuple[Annotated[float, Field(ge=0, le=1)], ...]
     """Of the scored answers, in the order of asking."""
-    no_answer: int = 0
-    failed: int = 0
+    no_answer: int = Field(default=0, ge=0)
+    failed: int = Field(default=0, ge=0)
     failure: Failure | None = Field(default=None, exclude_if=lambda failure: failure is None)
     """The first."""
     tokens: Usage
-    latency_s: float
+    latency_s: float = Field(ge=0, allow_inf_nan=False)
     """Of the model's replies, summed over the answers."""
     metadata: Mapping[str, Any] = Field(default_factory=dict, exclude_if=lambda found: not found)
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
@@ -111,6 +111,12 @@ class Record(Value):
     usd: float | None
     """Of the answers at the model's price, paid now or earlier; None when it has no price or the server told no tokens."""
     answers: tuple[Answers, ...]
+
+    @model_validator(mode="after")
+    def _each_problem_once(self) -> Self:
+        if len({one.id for one in self.answers}) < len(self.answers):
+            raise ValueError("a problem stands in it twice")
+        return self
 
     @property
     def tallies(self) -> tuple[Tally, ...]:
