@@ -123,6 +123,27 @@ def test_eval_again_repeats_no_call_and_gives_the_same_figures(folder: Path) -> 
     assert second["spent"]["replayed"] == 48
 
 
+def test_the_last_line_counts_what_the_whole_folder_came_to(folder: Path) -> None:
+    (folder / "rule.json").write_text(
+        json.dumps(["When asked for a count, put an exclamation mark after it."]), "utf-8"
+    )
+    found = shown(gym(folder, *EVAL, "--experiences", "rule.json", "--compare"))
+    said = gym(folder, *(word for word in EVAL if word != "--json"), "--experiences", "rule.json", "--compare").stdout
+    spent = found["spent"]["prompt_tokens"] + found["spent"]["completion_tokens"]
+    assert spent > found["tokens"]
+    assert f"96 calls, {spent:,} tokens, free in all, 96 answers from the record; recorded in output" in said
+
+
+def test_a_kind_of_problem_is_named_with_its_column_and_is_never_markup(folder: Path) -> None:
+    rows = [{"question": f"How many are {n}?", "answer": f"{n}!", "level": "[/x]"} for n in range(6)]
+    (folder / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = gym(folder, "train", "--data", "odd.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply",
+               "--epochs", "1", "--test-fraction", "0.5", "--quiet", "--experiment-name", "odd")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\n  level [/x]: " in done.stdout
+    assert "## By level\n" in (folder / "output" / "odd" / "report.md").read_text(encoding="utf-8")
+
+
 def test_train_prints_its_report_as_one_object(folder: Path) -> None:
     found = shown(
         gym(folder, "train", "--data", "test.jsonl", "--reward", "exact", "--model", "scripted:desk_script:reply",

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+from gym.cli.tables import overhead
 from gym.core.chat import Usage
 from gym.errors import ConfigError
 from gym.evaluation.compare import Comparison, Named, compare
@@ -131,6 +132,13 @@ def test_the_overhead_is_measured_where_no_answer_failed() -> None:
     assert (cost.before_latency_s, cost.after_latency_s) == (1.0, 1.0)
 
 
+def test_of_a_shorter_prompt_there_is_no_share() -> None:
+    cost = compared(twelve(TOLD, 1, prompt=30), twelve(PLAIN, 1)).overhead
+    assert cost is not None
+    assert (cost.tokens, cost.share) == (-20.0, None)
+    assert "prompt tokens an answer: 30 → 10 (-20); " in overhead(cost)
+
+
 def test_tokens_that_a_server_keeps_to_itself_are_unknown() -> None:
     silent = row("a", 1).model_copy(update={"tokens": Usage(known=False)})
     cost = compared(record(PLAIN, silent), record(TOLD, row("a", 1))).overhead
@@ -171,4 +179,11 @@ def test_a_check_of_the_instrument_says_what_its_result_means() -> None:
     assert "harms here" in said_elsewhere(compared(twelve(PLAIN, 4), twelve(TOLD, 0)))
     assert "helps here too" in said_elsewhere(compared(twelve(PLAIN, 0), twelve(TOLD, 4)))
     low = same.gain.interval.low if same.gain.interval else 0.0
-    assert f"a loss of up to {-low:.3f} is not excluded" in said_elsewhere(same)
+    assert f"a loss of up to {-low:.3f} ({-100 * low:.1f} points) is not excluded" in said_elsewhere(same)
+
+
+def test_a_check_on_too_few_problems_vouches_for_nothing() -> None:
+    five = [record(made, *(row(f"p{n}", right) for n in range(5))) for made, right in ((PLAIN, 0), (PLAIN, 4))]
+    assert "says nothing of the instrument" in said_again(compared(five[0], five[1]))
+    six = [record(made, *(row(f"p{n}", right) for n in range(6))) for made, right in ((PLAIN, 0), (PLAIN, 4))]
+    assert "take another --seed" in said_again(compared(six[0], six[1]))

@@ -101,7 +101,7 @@ def as_object(measured: "Measured") -> dict[str, Any]:
     return {
         **found,
         "tokens": usage.total,
-        "usd": measured.spent["usd"],
+        "usd": measured.taken.usd,
         "usage": found["tokens"],
         "spent": measured.spent,
         "without_library": measured.plain.score.model_dump(mode="json") if measured.plain else None,
@@ -156,7 +156,7 @@ def named(config: RunConfig, what: str) -> RunConfig:
 
 
 def _show(measured: "Measured", report: Path) -> None:
-    from gym.cli.tables import money, out, print_comparison, print_pass_at, print_scores, print_tools
+    from gym.cli.tables import out, print_comparison, print_pass_at, print_scores, print_tools, spent
     from gym.evaluation.eval_page import said_again, said_elsewhere
     from gym.evaluation.measure import told_size
 
@@ -170,11 +170,9 @@ def _show(measured: "Measured", report: Path) -> None:
         _show_check("\nthe same twice (A/A)", measured.again, said_again(measured.again))
     for found in measured.elsewhere:
         _show_check(f"\nelsewhere: {found.after.made.dataset}", found, said_elsewhere(found))
-    spent = measured.spent
-    replayed = f", {spent['replayed']} answers from the record" if spent["replayed"] else ""
     print_tools([(name, score.tools) for name, score in rows])
-    total = measured.score.score.tokens.total
-    out.print(f"{spent['calls']} calls, {money(spent['usd'], total)}{replayed}; recorded in {measured.folder}")
+    replayed = f", {measured.spent['replayed']} answers from the record" if measured.spent["replayed"] else ""
+    out.print(f"{spent(measured.spent)} in all{replayed}; recorded in {measured.folder}", markup=False)
     out.print(f"report: {report}", markup=False)
 
 

@@ -124,7 +124,7 @@ def as_object(found: "Appraisal") -> dict[str, Any]:
 
 
 def _show(found: "Appraisal", library: Library) -> None:
-    from gym.cli.tables import money, out, points, print_scores
+    from gym.cli.tables import out, points, print_scores, spent
 
     print_scores([("no library", found.empty), (f"{len(library)} experiences", found.full)])
     _print_worths(found.worths)
@@ -138,9 +138,7 @@ def _show(found: "Appraisal", library: Library) -> None:
         )
     elif not found.stopped:
         out.print("suggested: keep them all")
-    spent = found.spent
-    tokens = found.spent["prompt_tokens"] + found.spent["completion_tokens"]
-    out.print(f"{spent['calls']} calls, {money(spent['usd'], tokens)}; recorded in {found.folder}", markup=False)
+    out.print(f"{spent(found.spent)} in all; recorded in {found.folder}", markup=False)
 
 
 def _print_worths(worths: "tuple[Worth, ...]") -> None:

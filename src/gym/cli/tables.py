@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 from rich.console import Console
@@ -50,12 +51,12 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
     for name, score in rows:
         counts = (score.n_problems, score.n_answers, score.no_answer, score.failed)
         table.add_row(
-            _literal(name), percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts)
+            literal(name), percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts)
         )
     out.print(table, crop=False, overflow="ignore")
 
 
-def _literal(name: str) -> Text:
+def literal(name: str) -> Text:
     """A name from a file or a folder: never taken for markup, and it cannot steer a terminal."""
     return Text(name if name.isprintable() else shown(name))
 
@@ -77,12 +78,12 @@ def print_comparison(found: Comparison) -> None:
         out.print(f"  with failed answers as 0: {points(found.gain_failed_as_0)}")
     for key, rows in found.tables.items():
         table = Table(box=None, pad_edge=False)
-        table.add_column(_literal(key), no_wrap=True)
+        table.add_column(literal(key), no_wrap=True)
         for heading in ("problems", found.before.label, found.after.label, "difference"):
-            table.add_column(_literal(heading), justify="right", no_wrap=True)
+            table.add_column(literal(heading), justify="right", no_wrap=True)
         for row in rows:
             sides = (percent(side.mean, side.interval) for side in (row.before, row.after))
-            table.add_row(_literal(row.name), str(row.gain.n_problems), *sides, points(row.gain))
+            table.add_row(literal(row.name), str(row.gain.n_problems), *sides, points(row.gain))
         out.print(table, crop=False, overflow="ignore")
     if found.overhead:
         out.print(overhead(found.overhead))
@@ -91,12 +92,11 @@ def print_comparison(found: Comparison) -> None:
 def overhead(cost: Overhead) -> str:
     """What an answer takes after, beside before."""
     seconds = f"{cost.before_latency_s:.2f} s → {cost.after_latency_s:.2f} s an answer"
-    if cost.tokens is None or cost.share is None:
+    if cost.tokens is None:
         return f"prompt tokens unknown; {seconds}"
     prompts = f"{cost.before_prompt:,.0f} → {cost.after_prompt:,.0f}"
-    return (
-        f"prompt tokens an answer: {prompts} ({cost.tokens:+,.0f}, {100 * cost.share:+.0f} % of the prompt); {seconds}"
-    )
+    share = "" if cost.share is None else f", {100 * cost.share:.0f} % of the prompt"
+    return f"prompt tokens an answer: {prompts} ({cost.tokens:+,.0f}{share}); {seconds}"
 
 
 def print_tools(rows: Sequence[tuple[str, Mapping[str, ToolUse]]]) -> None:
@@ -116,3 +116,8 @@ def money(usd: object, tokens: int) -> str:
     return f"{tokens:,} tokens, " + (
         "cost unknown" if not isinstance(usd, int | float) else f"${usd:.4f}" if usd else "free"
     )
+
+
+def spent(total: Mapping[str, Any]) -> str:
+    """`338 calls, 34,878 tokens, free`: what all commands of a folder came to, from the `total` of `Meter.snapshot()`."""
+    return f"{total['calls']:,} calls, {money(total['usd'], total['prompt_tokens'] + total['completion_tokens'])}"

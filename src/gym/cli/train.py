@@ -60,7 +60,7 @@ async def _train(config: RunConfig, display: Display) -> "Run":
 
 def show(run: "Run") -> None:
     """The library, what it is worth, what it cost, and where everything is."""
-    from gym.cli.tables import money, out, percent, points, print_library, print_scores, print_tools
+    from gym.cli.tables import literal, out, percent, points, print_library, print_scores, print_tools, spent
 
     out.print("\nThe library")
     print_library(run.library)
@@ -70,13 +70,12 @@ def show(run: "Run") -> None:
             [("without" if not run.report.start_size else "before", run.before.score), ("with", run.after.score)]
         )
         for family in run.report.families:
-            out.print(f"  {family.name}: {percent(family.before.mean)} → {percent(family.after.mean)}")
+            name = literal(family.name if run.report.kind == "family" else f"{run.report.kind} {family.name}")
+            out.print(f"  {name}: {percent(family.before.mean)} → {percent(family.after.mean)}", markup=False)
         out.print(f"paired difference: {points(run.gain)}")
     print_tools([("training", tool_use(step.tools for step in run.steps))])
-    total = run.report.spent["total"]
-    tokens = total["prompt_tokens"] + total["completion_tokens"]
-    out.print(f"\n{total['calls']:,} calls, {money(total['usd'], tokens)}, {run.report.seconds:.0f} s")
-    out.print(f"weights: {run.report.weights}")
+    out.print(f"\n{spent(run.report.spent['total'])}, {run.report.seconds:.0f} s")
+    out.print(f"weights: {run.report.weights}", markup=False)
     for note in run.report.notes:
         out.print(f"note: {note}", markup=False)
-    out.print(f"report: {run.folder / 'report.html'} (and report.md, report.json)")
+    out.print(f"report: {run.folder / 'report.html'} (and report.md, report.json)", markup=False)

@@ -76,7 +76,7 @@ def _of_an_answer(found: Comparison) -> list[tuple[str, ...]]:
         return []
     prompts = [UNKNOWN if told is None else f"{told:,.1f}" for told in (cost.before_prompt, cost.after_prompt)]
     more = UNKNOWN if cost.tokens is None else f"{cost.tokens:+,.1f}"
-    share = "" if cost.share is None else f" ({100 * cost.share:+.1f} % of the prompt)"
+    share = "" if cost.share is None else f" ({100 * cost.share:.1f} % of the prompt)"
     seconds = (cost.before_latency_s, cost.after_latency_s)
     return [
         ("prompt tokens an answer", *prompts, more + share),

@@ -5,7 +5,7 @@ from gym.evaluation.compare import Comparison
 from gym.evaluation.families import KEYS, by, known
 from gym.evaluation.figures import count, interval
 from gym.evaluation.measure import Measured, told_size
-from gym.evaluation.metrics import score
+from gym.evaluation.metrics import FEWEST, score
 from gym.evaluation.page import Section, Table
 
 
@@ -77,6 +77,8 @@ def _repeated(again: Comparison) -> Section:
 
 def said_again(again: Comparison) -> str:
     """What a comparison of the same with the same says of the instrument."""
+    if again.gain.n_problems < FEWEST:
+        return f"Fewer than {FEWEST} problems cannot show a difference, so this says nothing of the instrument."
     if again.gain.verdict == "no difference":
         return "Measured twice with different seeds, the same shows no difference: the instrument sees none where there is none."
     return (
@@ -98,8 +100,9 @@ def said_elsewhere(found: Comparison) -> str:
         case "gain":
             return "The library helps here too."
         case "no difference":
-            low = found.gain.interval.low if found.gain.interval else -1.0
-            return f"No difference seen; a loss of up to {max(-low, 0.0):.3f} is not excluded by this many problems."
+            loss = max(-found.gain.interval.low, 0.0) if found.gain.interval else 1.0
+            told = f"{loss:.3f} ({100 * loss:.1f} points)"
+            return f"No difference seen; a loss of up to {told} is not excluded by this many problems."
 
 
 def _made(measured: Measured) -> Section:

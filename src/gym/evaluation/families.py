@@ -28,10 +28,10 @@ class Family(Value):
 def families(
     before: Sequence[Tally], after: Sequence[Tally], key: str | None = None, *, seed: int = 0
 ) -> tuple[Family, ...]:
-    """One row per value of `metadata[key]` (default: the first of `KEYS` there is); none when no problem has it."""
-    names = (key,) if key else KEYS
-    key = next((name for name in names if name in known((*before, *after))), None)
-    if key is None:
+    """One row per value of `metadata[key]` (default: the `usual` one); none when no problem has it."""
+    there = (*before, *after)
+    key = key or usual(there)
+    if key not in known(there):
         return ()
     old, new = by(before, key), by(after, key)
     return tuple(
@@ -43,6 +43,12 @@ def families(
         )
         for name in sorted(old.keys() | new.keys())
     )
+
+
+def usual(tallies: Iterable[Tally]) -> str:
+    """The first of `KEYS` that a problem has; empty when none has any."""
+    there = known(tallies)
+    return next((name for name in KEYS if name in there), "")
 
 
 def known(tallies: Iterable[Tally]) -> frozenset[str]:

@@ -22,6 +22,9 @@ from gym.evaluation.pass_at import pass_at
 RESAMPLES = 4_000
 """Random sign flips; the tail of 2.5 % then rests on 100 of them."""
 
+FEWEST = 6
+"""Problems below which not even a rise in all of them is a gain: their signs alone happen once in 2^n / 2 times."""
+
 Z_975 = 1.959964
 """97.5 % quantile of the normal distribution."""
 

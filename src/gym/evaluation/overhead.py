@@ -27,8 +27,9 @@ class Overhead(Value):
 
     @property
     def share(self) -> float | None:
-        """These tokens as a part of the prompt after."""
-        return self.tokens / self.after_prompt if self.tokens is not None and self.after_prompt else None
+        """These tokens as a part of the prompt after; None when unknown, and where the prompt became shorter."""
+        tokens = self.tokens
+        return tokens / self.after_prompt if tokens is not None and tokens >= 0 and self.after_prompt else None
 
     @classmethod
     def of(cls, before: Sequence[Tally], after: Sequence[Tally]) -> "Overhead | None":

@@ -45,6 +45,8 @@ class Report(Value):
     went_back: str = Field(default="", exclude_if=lambda why: not why)
     """Why the run returns an older library than its last."""
     families: tuple[Family, ...] = ()
+    kind: str = ""
+    """The column of the data that `families` differ in."""
     library: Library = Library()
     removed: tuple[Experience, ...] = Field(default=(), exclude_if=lambda removed: not removed)
     """Entries that left for their measured effect, as they were."""

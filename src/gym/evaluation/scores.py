@@ -83,11 +83,12 @@ def kinds(rows: Sequence[Family], title: str, sides: tuple[str, str] = ("before"
             interval(family.before.mean, family.before.interval),
             interval(family.after.mean, family.after.interval),
             difference(family.gain),
+            UNKNOWN if family.gain.p_value is None else f"{family.gain.p_value:.4f}",
             family.gain.verdict,
         )
         for family in rows
     ]
-    header = ("kind", "problems", *sides, "difference", "verdict")
+    header = ("kind", "problems", *sides, "difference", "p", "verdict")
     bars = [
         row
         for family in rows
@@ -97,4 +98,4 @@ def kinds(rows: Sequence[Family], title: str, sides: tuple[str, str] = ("before"
         )
     ]
     drawn = chart(bars, f"families {title}", "Mean reward by kind of problem")
-    return Section(title, (), Table(f"Scores: {title}", header, cells, frozenset({1, 2, 3, 4})), drawn)
+    return Section(title, (), Table(f"Scores: {title}", header, cells, frozenset({1, 2, 3, 4, 5})), drawn)

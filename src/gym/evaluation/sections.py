@@ -27,7 +27,7 @@ def sections(report: "Report") -> tuple[Section, ...]:
     parts = (
         Section("Mind", report.notes, aside=True) if report.notes else None,
         _result(report),
-        scores.kinds(report.families, "By kind of problem"),
+        scores.kinds(report.families, f"By {report.kind or 'kind of problem'}"),
         selection(report),
         _library(report),
         credited.experiences(report),
@@ -59,7 +59,7 @@ def _used(report: "Report") -> str:
         return "No calls were metered."
     used = bill.spent_in({"": report.spent["total"]})
     told = "dollars unknown" if used.usd is None else dollars(used.usd)
-    return f"Spent: {count(used.calls, 'call')}, {count(used.tokens, 'token')}, {told}, {report.seconds:,.0f} seconds."
+    return f"Spent: {count(used.calls, 'call')}, {count(used.tokens, 'token')}, {told}, {duration(report.seconds)}."
 
 
 def _result(report: "Report") -> Section | None:

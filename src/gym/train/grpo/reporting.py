@@ -10,7 +10,7 @@ from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
-from gym.evaluation.families import families
+from gym.evaluation.families import families, usual
 from gym.evaluation.metrics import Paired
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
@@ -54,6 +54,7 @@ def report_of(
         validated=validated,
         went_back=went_back,
         families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),
+        kind=usual(before.tallies) if before else "",
         library=library,
         removed=tuple(removed),
         start_size=len(start),
