@@ -9,6 +9,8 @@ from statistics import fmean
 import pytest
 
 from gym.core.student import student
+from gym.evaluation.metrics import Interval
+from gym.evaluation.metrics import interval as over_problems
 from gym.evaluation.shapley import orders, value
 
 IDS = ("G0", "G1", "G2", "G3")
@@ -77,11 +79,23 @@ def test_orders_are_all_there_are_or_drawn_with_their_reverse() -> None:
 
 
 def test_of_one_order_the_interval_is_that_of_the_problems_mean() -> None:
-    mean, interval = value([[1.0, 0.0, 0.5, 0.5]])
+    mean, interval = value([[1.0, 0.0] * 5])
     assert mean == 0.5
     assert interval is not None
-    assert interval.high - mean == pytest.approx(3.182 * (1 / 6) ** 0.5 / 2, rel=0.02)
+    assert interval.high - mean == pytest.approx(2.262 * (5 / 18 / 10) ** 0.5, rel=0.001)
     assert value([[0.3], [0.5]]) == (0.4, None)
+
+
+def test_gains_that_all_agree_are_not_taken_for_certainty() -> None:
+    for gains in ([[1.0, 1.0]] * 3, [[0.0] * 12] * 3):
+        mean, interval = value(gains)
+        assert interval == over_problems(gains[0])
+        assert interval is not None
+        assert interval.low < mean
+
+
+def test_of_two_problems_the_interval_is_wide_but_no_gain_is_beyond_1() -> None:
+    assert value([[0.0, 1.0]] * 2) == (0.5, Interval(-1.0, 1.0))
 
 
 def test_its_interval_holds_the_truth_in_95_of_100_experiments() -> None:

@@ -3,7 +3,8 @@
 Problems and learning seeds are both samples, so neither problems × seeds independent values nor a bootstrap over a handful of
 seeds is right. The table is a crossed random-effects layout without replication: the variance of its mean is
 (MS_problem + MS_seed - MS_rest) / (problems · seeds), a factor that is within the noise pooled with it, and the degrees of
-freedom are Satterthwaite's (1946, doi:10.2307/3002019). Two seeds that differ make it very wide: use three.
+freedom are Satterthwaite's (1946, doi:10.2307/3002019). Two seeds that differ make it very wide: use three. It is never
+narrower than over the problems' means alone, so that values which all agree are not taken for certainty.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,15 +45,20 @@ def crossed(values: BySeed, within: Interval) -> Crossed:
     table = [[row[problem] for problem in problems] for _, row in sorted(values.items())]
     return Crossed(
         mean=fmean(map(fmean, table)) if problems else None,
-        interval=_cut(interval(table), within),
+        interval=_around(table, within),
         n_problems=len(problems),
         n_seeds=len(table),
         left_out=len(everyone) - len(problems),
     )
 
 
-def _cut(found: Interval | None, within: Interval) -> Interval | None:
-    return None if found is None else Interval(max(found.low, within.low), min(found.high, within.high))
+def _around(table: Sequence[Sequence[float]], within: Interval) -> Interval | None:
+    means = [fmean(column) for column in zip(*table, strict=True)]
+    alone = metrics.interval(means, low=within.low, high=within.high)
+    if alone is None or len(table) < 2:
+        return alone
+    both = interval(table)
+    return Interval(max(min(both.low, alone.low), within.low), min(max(both.high, alone.high), within.high))
 
 
 def minus(one: BySeed, other: BySeed) -> BySeed:
@@ -63,13 +69,9 @@ def minus(one: BySeed, other: BySeed) -> BySeed:
     }
 
 
-def interval(table: Sequence[Sequence[float]]) -> Interval | None:
-    """95 % interval of the mean of a full table, a row for each seed; None for fewer than two problems."""
-    seeds, problems = len(table), len(table[0]) if table else 0
-    if problems < 2:
-        return None
-    if seeds == 1:
-        return metrics.interval(table[0])
+def interval(table: Sequence[Sequence[float]]) -> Interval:
+    """95 % interval of the mean of a full table, a row for each seed; at least two seeds and two problems."""
+    seeds, problems = len(table), len(table[0])
     squares = _squares(table)
     terms = _terms(squares)
     total = sum(term.mean for term in terms)

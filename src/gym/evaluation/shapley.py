@@ -13,8 +13,7 @@ from math import factorial
 from statistics import fmean, variance
 from typing import NamedTuple
 
-from gym.core.student import student
-from gym.evaluation.metrics import Interval
+from gym.evaluation.metrics import Interval, interval, t_975
 
 
 class Orders(NamedTuple):
@@ -44,17 +43,18 @@ def value(gains: Sequence[Sequence[float]], *, complete: bool = False) -> tuple[
 
     Orders and problems are both samples, and gains of one order or of one problem go together, so the variance is that of
     the problems' means plus what the orders' means add to the spread of single gains (two-way clustering: Cameron, Gelbach
-    & Miller 2011, doi:10.1198/jbes.2010.07136). Where the orders are `complete` only the problems are a sample.
+    & Miller 2011, doi:10.1198/jbes.2010.07136). Where the orders are `complete` only the problems are a sample. Never
+    narrower than over the problems' means alone, so that gains which all agree are not taken for certainty.
     """
     mean = fmean(chain.from_iterable(gains))
     problems = [fmean(column) for column in zip(*gains, strict=True)]
-    if len(problems) < 2:
+    if (alone := interval(problems)) is None:
         return mean, None
     of_problems = variance(problems) / len(problems)
     of_orders = 0.0 if complete or len(gains) < 2 else _beyond_noise(gains)
     freedom = _freedom((of_problems, len(problems) - 1), (of_orders, len(gains) - 1))
-    reach = student(0.975, freedom) * (of_problems + of_orders) ** 0.5
-    return mean, Interval(mean - reach, mean + reach)
+    reach = t_975(freedom) * (of_problems + of_orders) ** 0.5
+    return mean, Interval(max(min(mean - reach, alone.low), -1.0), min(max(mean + reach, alone.high), 1.0))
 
 
 def _beyond_noise(gains: Sequence[Sequence[float]]) -> float:
@@ -63,7 +63,7 @@ def _beyond_noise(gains: Sequence[Sequence[float]]) -> float:
     return max(0.0, variance([fmean(row) for row in gains]) / len(gains) - variance(cells) / len(cells))
 
 
-def _freedom(*parts: tuple[float, int]) -> int:
-    """Degrees of freedom of a sum of variances (Satterthwaite 1946, doi:10.2307/3002019), at least 1."""
+def _freedom(*parts: tuple[float, int]) -> float:
+    """Degrees of freedom of a sum of variances (Satterthwaite 1946, doi:10.2307/3002019)."""
     total, pieces = sum(part for part, _ in parts), sum(part**2 / max(n, 1) for part, n in parts)
-    return max(1, round(total**2 / pieces)) if pieces else parts[0][1]
+    return total**2 / pieces if pieces else parts[0][1]
