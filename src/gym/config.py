@@ -355,16 +355,19 @@ def load_config(
     Raises `ConfigError` for a missing file, bad YAML, an unknown key or a value of the wrong kind.
     """
     environ = os.environ if environ is None else environ
-    values = _from_environment(environ)
-    for where, said in ((str(path), {} if path is None else _read_yaml(path)), ("command line", overrides or {})):
-        values = _over(values, _settings(said, where, environ))
+    in_file = {} if path is None else _settings(_read_yaml(path), str(path), environ)
+    in_command = _settings(overrides or {}, "command line", environ)
+    values = _over(_over(_from_environment(environ), in_file), in_command)
     for key in ("prices", "mcp_servers"):
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
     try:
         return RunConfig(**values)
     except ValidationError as error:
-        raise ConfigError(_first_error(error, str(path or "command line"))) from error
+        first = error.errors()[0]
+        given_here = {str(part) for part in first["loc"][:1]} & in_command.keys()
+        where = "command line" if path is None or given_here else str(path)
+        raise ConfigError(f"{where}: {_told(first)}") from error
 
 
 def _settings(said: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -452,12 +455,11 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return {field: environ[name] for field, name in pairs.items() if environ.get(name)}
 
 
-def _first_error(error: ValidationError, where: str) -> str:
-    first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+def _told(error: ErrorDetails) -> str:
+    key = ".".join(str(part) for part in error["loc"])
     secret = "key" in key or "url" in key or key.startswith("mcp_servers")
-    got = "" if secret else f" (got {first.get('input')!r})"
-    return f"{where}: {key}: {_wanted(first)}{got}"
+    got = "" if secret else f" (got {error.get('input')!r})"
+    return f"{key}: {_wanted(error)}{got}"
 
 
 def _wanted(error: ErrorDetails) -> str:

@@ -67,11 +67,22 @@ def test_the_table_is_printed_and_json_is_one_object(run: Run) -> None:
     assert [row["name"] for row in found["rows"]] == ["base", "grpo_group_size=1"]
 
 
+def test_no_figure_is_cut_however_long_a_variants_name(run: Run) -> None:
+    long = f"system_prompt=Answer with the number [/b] {'and nothing else ' * 6},Answer."
+    done = run("--vary", long, "--seeds", "0", "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "…" not in done.stdout
+    assert "[/b]" in done.stdout
+    assert done.stdout.count("[+0.") + done.stdout.count("[-0.") >= 3  # gain of both, and the difference
+
+
 def test_a_stop_shows_what_is_finished(run: Run) -> None:
     done = run("--group-size", "1,3", "--seeds", "0", "--budget-calls", "20")
     assert isinstance(done.exception, BudgetReached)
     assert done.exception.exit_code == 3
     assert "1 of 2 runs finished" in done.stdout
+    again = run("--group-size", "1,3", "--seeds", "0", "--budget-calls", "20", "--quiet", "--json")
+    assert json.loads(again.stdout)["finished"] == 1
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.meter import Meter
 from gym.train.grpo.ablation import Experiment, experiment
+from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.watch import Silent
 
 Planned = Callable[..., Experiment]
@@ -173,8 +174,32 @@ def test_a_budget_is_for_the_whole_and_a_higher_one_goes_on(finished: Planned) -
 
 
 def test_an_experiment_of_the_same_name_with_other_settings_is_refused_by_variant_and_key(finished: Planned) -> None:
-    with pytest.raises(ConfigError, match=r"base, seed 0.*eval_k.*another --experiment-name"):
+    with pytest.raises(ConfigError, match=r"base, seed 0.*eval_k: 1 → 2.*another --experiment-name"):
         finished(eval_k=2)
+
+
+def test_a_run_that_was_only_begun_with_other_settings_is_refused_before_a_call(finished: Planned) -> None:
+    plan = finished()
+    for job in plan.jobs:
+        (job.folder / "outcome.json").unlink()
+    paid = calls_below(plan.folder)
+    with pytest.raises(ConfigError, match="eval_k: 1 → 2"):
+        finished(eval_k=2)
+    assert calls_below(plan.folder) == paid
+
+
+def test_a_plan_can_be_looked_at_while_its_runs_are_in_use(finished: Planned) -> None:
+    plan = finished()
+    with RunDir(plan.jobs[0].folder):
+        assert finished().result() == plan.result()
+
+
+def test_other_held_out_problems_are_no_variant(planned: Planned, data: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.jsonl"
+    rows = [json.dumps({"question": f"How many pears are {n} pears?", "answer": f"{n}!"}) for n in range(12)]
+    other.write_text("\n".join(rows), encoding="utf-8")
+    with pytest.raises(ConfigError, match="other held-out problems than base, seed 0"):
+        planned(("test", f"{data / 'test.jsonl'},{other}"))
 
 
 def test_an_outcome_that_is_damaged_is_made_again_for_nothing(finished: Planned) -> None:

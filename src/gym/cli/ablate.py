@@ -69,7 +69,7 @@ def command(
         return
     if not quiet:
         show_plan(experiment, console)
-    _show(_run(experiment, quiet), as_json)
+    _show(_run(experiment, quiet, as_json), as_json)
 
 
 def _show_plan(experiment: "Experiment", as_json: bool) -> None:
@@ -81,14 +81,14 @@ def _show_plan(experiment: "Experiment", as_json: bool) -> None:
         show_plan(experiment, out)
 
 
-def _run(experiment: "Experiment", quiet: bool) -> "Ablation":
+def _run(experiment: "Experiment", quiet: bool, as_json: bool) -> "Ablation":
     """The whole; what is finished is shown when it stops early."""
     try:
         with Display(quiet=quiet) as display:
             return run_on_new_loop(_ablate(experiment, display))
     except Stopped:
         if experiment.outcomes:
-            _show(experiment.write(), as_json=False)
+            _show(experiment.write(), as_json)
         raise
 
 
@@ -165,6 +165,7 @@ def show_plan(experiment: "Experiment", where: Console) -> None:
     """The variants, what a run of each is expected to take, and what is to be done."""
     from rich.table import Table
 
+    from gym.cli.tables import literal, print_table
     from gym.evaluation.variants import settings
 
     jobs, seeds = experiment.jobs, experiment.seeds
@@ -175,8 +176,8 @@ def show_plan(experiment: "Experiment", where: Console) -> None:
         kept = sum(other.outcome is not None for other in jobs if other.variant.name == job.variant.name)
         usual, most = job.estimate.expected, job.estimate.upper
         figures = (f"{usual.calls:,}", f"{most.calls:,}", f"{usual.tokens.total:,}", f"{kept} of {len(seeds)}")
-        table.add_row(job.variant.name, *figures)
-    where.print(table, crop=False, overflow="ignore")
+        table.add_row(literal(job.variant.name), *figures)
+    print_table(table, where)
     where.print(f"base: {settings(jobs[0].variant.changes)}", markup=False)
     where.print(_to_do(experiment), markup=False)
 
@@ -198,7 +199,7 @@ def _show(found: "Ablation", as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from gym.cli.tables import out
+    from gym.cli.tables import literal, out, print_table
     from gym.evaluation.ablation import notes, table
 
     cells = table(found)
@@ -206,7 +207,7 @@ def _show(found: "Ablation", as_json: bool) -> None:
     for place, heading in enumerate(cells.header):
         shown.add_column(heading, justify="right" if place in cells.numbers else "left", no_wrap=True)
     for row in cells.rows:
-        shown.add_row(*row)
-    out.print(shown, crop=False, overflow="ignore")
+        shown.add_row(*map(literal, row))
+    print_table(shown)
     for note in notes(found):
         out.print(note, markup=False)

@@ -92,14 +92,14 @@ def _missing(config: RunConfig) -> list[str]:
 def _show(found: "Estimate", task: "Task", config: RunConfig) -> None:
     from rich.table import Table
 
-    from gym.cli.tables import out
+    from gym.cli.tables import out, print_table
     from gym.evaluation.figures import dollars
 
     sets = f"{len(task.train)} training, {len(task.val)} validation, {len(task.test)} held-out problems"
     out.print(f"{sets}; {config.epochs} epochs, {config.grpo_group_size} answers each")
     table = Table(box=None, pad_edge=False)
     for heading in ("stage", "calls", "tokens", "dollars", "calls at most", "tokens", "dollars"):
-        table.add_column(heading, justify="left" if heading == "stage" else "right")
+        table.add_column(heading, justify="left" if heading == "stage" else "right", no_wrap=True)
     for usual, most in zip(found.expected.stages, found.upper.stages, strict=True):
         cells = (
             (f"{stage.calls:,}", f"{stage.tokens.total:,}", dollars(stage.usd) if stage.calls else "–")
@@ -110,7 +110,7 @@ def _show(found: "Estimate", task: "Task", config: RunConfig) -> None:
         (f"{costs.calls:,}", f"{costs.tokens.total:,}", dollars(costs.usd)) for costs in (found.expected, found.upper)
     )
     table.add_row("total", *(cell for side in sums for cell in side), style="bold")
-    out.print(table)
+    print_table(table)
     for line in said(found):
         out.print(line, markup=False)
 

@@ -145,12 +145,18 @@ def _print_worths(worths: "tuple[Worth, ...]") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from gym.cli.tables import effect, out
+    from gym.cli.tables import effect, print_table
 
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "tokens", "leave-one-out [95 %]", "Shapley [95 %]", "verdict", "experience"):
-        table.add_column(heading, no_wrap=heading != "experience", justify="right" if heading == "tokens" else "left")
+        told = heading == "experience"
+        table.add_column(
+            heading,
+            no_wrap=not told,
+            min_width=30 if told else None,
+            justify="right" if heading == "tokens" else "left",
+        )
     for one in worths:
         alone = effect(one.left_out.difference, one.left_out.interval)
         table.add_row(one.id, str(one.tokens), alone, effect(one.shapley, one.interval), one.verdict, Text(one.text))
-    out.print(table, crop=False, overflow="ignore")
+    print_table(table)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,9 @@ from gym.evaluation.overhead import Overhead
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 120)
 """Results for people go to standard output."""
+
+WIDEST = 10_000
+"""Characters of a line that no table of ours reaches."""
 
 
 def percent(value: float | None, interval: Interval | None = None) -> str:
@@ -43,6 +47,18 @@ def effect(value: float | None, interval: Interval | None = None) -> str:
     return f"{100 * value:+.1f}" + (f" [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]" if interval else "")
 
 
+def print_table(table: Table, where: Console = out) -> None:
+    """A table of which no figure is cut: where it needs more than the screen's width, its lines are longer than that."""
+    wide = where.options.update(max_width=WIDEST)
+    for column in table.columns:
+        if column.no_wrap:
+            cells = (column.header, *column.cells)
+            column.min_width = max(Measurement.get(where, wide, cell).maximum for cell in cells)
+    if (least := Measurement.get(where, wide, table).minimum) > where.width:
+        table.width = least
+    where.print(table, crop=False, overflow="ignore")
+
+
 def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
     """One line per measurement."""
     table = Table(box=None, pad_edge=False)
@@ -53,7 +69,7 @@ def print_scores(rows: Sequence[tuple[str, Score]]) -> None:
         table.add_row(
             literal(name), percent(score.mean, score.interval), percent(score.mean_failed_as_0), *map(str, counts)
         )
-    out.print(table, crop=False, overflow="ignore")
+    print_table(table)
 
 
 def literal(name: str) -> Text:
@@ -84,7 +100,7 @@ def print_comparison(found: Comparison) -> None:
         for row in rows:
             sides = (percent(side.mean, side.interval) for side in (row.before, row.after))
             table.add_row(literal(row.name), str(row.gain.n_problems), *sides, points(row.gain))
-        out.print(table, crop=False, overflow="ignore")
+        print_table(table)
     if found.overhead:
         out.print(overhead(found.overhead))
 

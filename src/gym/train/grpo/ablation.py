@@ -39,6 +39,8 @@ class Job(NamedTuple):
     estimate: Estimate
     baseline_calls: int
     """Answers to held-out problems before learning."""
+    held_out: str
+    """Digest of these problems."""
     outcome: Outcome | None
     """Of a run that is finished."""
 
@@ -168,6 +170,7 @@ def experiment(load: Load, folder: Path, variants: Sequence[Variant], seeds: Seq
             "test_fraction splits by the seed, so every seed would have other held-out problems: give them as --test FILE"
         )
     jobs = tuple(_job(load, folder, variant, seed) for seed in seeds for variant in variants)
+    _require_same_problems(jobs)
     return Experiment(folder, jobs, Limits(own.budget_usd, own.budget_tokens, own.budget_calls))
 
 
@@ -178,22 +181,29 @@ def _job(load: Load, folder: Path, variant: Variant, seed: int) -> Job:
     task = load_task(config, train_reward(config), held_out_reward(config))
     if not task.test:
         raise ConfigError("an ablation compares by held-out problems: give --test FILE")
-    outcome = finished(run_folder(config) / OUTCOME)
-    job = Job(variant, seed, config, estimate_for(config, task), len(task.test) * config.eval_k, outcome)
-    if outcome is not None:
-        _same_settings(job, {**task.inputs(), **library_input(config)})
+    inputs, outcome = task.inputs(), finished(run_folder(config) / OUTCOME)
+    calls = len(task.test) * config.eval_k
+    job = Job(variant, seed, config, estimate_for(config, task), calls, inputs["test"], outcome)
+    _require_same_settings(job, {**inputs, **library_input(config)})
     return job
 
 
-def _same_settings(job: Job, inputs: Mapping[str, str]) -> None:
-    """Raise `ConfigError` when the finished run had other settings or data."""
-    try:
-        with RunDir(job.folder) as folder:
-            folder.accept_config(folder.begun(job.config), inputs)
-    except ConfigError as error:
+def _require_same_settings(job: Job, inputs: Mapping[str, str]) -> None:
+    """Raise `ConfigError` when the run was begun with other settings or data."""
+    folder = RunDir(job.folder)
+    if told := folder.changes(folder.begun(job.config), inputs):
         raise ConfigError(
-            f"{job.name}: {error}; an ablation with other settings needs another --experiment-name"
-        ) from error
+            f"{job.name} was run with other settings ({told}): an ablation with these needs another --experiment-name"
+        )
+
+
+def _require_same_problems(jobs: Sequence[Job]) -> None:
+    """Raise `ConfigError` when not all runs are measured on the same held-out problems."""
+    if other := next((job for job in jobs if job.held_out != jobs[0].held_out), None):
+        raise ConfigError(
+            f"{other.name} has other held-out problems than {jobs[0].name}, so that their gains cannot be compared: give "
+            "all of them one --test FILE"
+        )
 
 
 def finished(path: Path) -> Outcome | None:

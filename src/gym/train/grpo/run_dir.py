@@ -138,14 +138,9 @@ class RunDir:
 
         `inputs` maps a data file's role to its digest; they are compared alike.
         """
-        now = {**config.identity(), "inputs": dict(inputs)}
         file = self.path("config.yaml")
         if file.exists() and self._has_calls():
-            saved = self._saved_config(file)
-            before = {key: value for key, value in _as_it_was(saved).items() if key not in EXECUTION_KEYS}
-            changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
-            if changed:
-                told = "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
+            if told := self.changes(config, inputs):
                 raise ConfigError(
                     f"run {str(self.root)!r} was started with other settings ({told}); "
                     "use the same ones to continue, or --fork NEW_NAME to start a new run that reuses the paid calls"
@@ -157,6 +152,17 @@ class RunDir:
                 f"{str(file)!r} is gone, so its calls belong to unknown settings: choose another --experiment-name"
             )
         write_atomic(file, yaml.safe_dump(public, allow_unicode=True, sort_keys=False))
+
+    def changes(self, config: RunConfig, inputs: Mapping[str, str]) -> str:
+        """What of `config` and `inputs` is not as the run was started with, in words; empty when it was not started."""
+        file = self.path("config.yaml")
+        if not (file.exists() and self._has_calls()):
+            return ""
+        now = {**config.identity(), "inputs": dict(inputs)}
+        saved = self._saved_config(file)
+        before = {key: value for key, value in _as_it_was(saved).items() if key not in EXECUTION_KEYS}
+        changed = sorted(key for key in now.keys() | before.keys() if now.get(key) != before.get(key))
+        return "; ".join(f"{key}: {before.get(key)!r} → {now.get(key)!r}" for key in changed[:6])
 
     def _saved_config(self, file: Path) -> dict[str, Any]:
         try:
