@@ -12,8 +12,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from gym.cli.library import command
-from gym.core.experience import Effect, Library
+from gym.core.experience import Effect, Library, Use
+from gym.core.journal import record_credit
 from gym.errors import ConfigError, LibraryError
+from gym.train.grpo.experience_manager import read_journal
 
 ONE, TWO = "When a sum is long, split it.", "If unsure, check the units."
 
@@ -51,6 +53,20 @@ def test_add_list_and_show(file: str) -> None:
     assert (shown["text"], shown["history"][0]["actor"]) == (ONE, "person")
     assert f"[G0]. {ONE}" in gym("show", "G0", file).stdout
     assert "split it" in gym("list", file).stdout
+
+
+def test_the_log_says_what_was_counted_and_no_effect_is_beyond_what_rewards_allow(tmp_path: Path, file: str) -> None:
+    gym("add", ONE, file)
+    before = Library.from_json(Path(file).read_text(encoding="utf-8"))
+    effect = Effect(mean=0.63, low=0.26, high=1.002, rollouts=42, problems=10)
+    after = before.credit({"G0": Use(uses=3, harmful=1)}).measured({"G0": effect})
+    events = read_journal(file).events
+    news = record_credit(events, before, after, actor="train", at="2026-01-01T00:00:00+00:00")
+    Path(file).write_text(after.to_json(), encoding="utf-8")
+    with (tmp_path / "journal.jsonl").open("a", encoding="utf-8") as journal:
+        journal.writelines(event.to_line() for event in news)
+    said = " ".join(gym("log", file, "--last", "1").stdout.split())
+    assert "(uses 0 → 3, harmful 0 → 1, effect +0.630 [+0.260, +1.000])" in said
 
 
 def test_a_measured_effect_is_listed_with_its_interval(file: str) -> None:

@@ -369,9 +369,22 @@ def _what(event: Event) -> str:
 
 def _story(event: Event) -> str:
     """What an event changed, or would have, and why."""
-    now = [entry.line if entry else f"[{id}] left" for id, entry in event.after.items()]
+    counted = event.option == "credit"
+    now = [
+        f"{entry.line}{_counts(event.before.get(id), entry) if counted else ''}" if entry else f"[{id}] left"
+        for id, entry in event.after.items()
+    ]
     texts = "; ".join(now) or str(getattr(event.operation, "experience", event.operation) or "")
     return f"{texts}\n({event.reason})" if event.reason else texts
+
+
+def _counts(before: Experience | None, after: Experience) -> str:
+    """What was counted or measured: ` (uses 2 → 3, effect +0.100 [-0.020, +0.220])`."""
+    was = before or Experience(id=after.id, text=after.text)
+    told = [f"{name} {getattr(was, name)} → {getattr(after, name)}" for name in ("uses", "helpful", "harmful")
+            if getattr(was, name) != getattr(after, name)]  # fmt: skip
+    told += [f"effect {after.effect.figures}"] if after.effect and after.effect != was.effect else []
+    return f" ({', '.join(told)})" if told else ""
 
 
 def _print_events(events: Sequence[Event]) -> None:
@@ -386,12 +399,15 @@ def _print_change(before: str, after: str, id: str) -> None:
 
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Rows under their columns; only the texts wrap."""
+    from gym.cli.tables import print_table
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(column, no_wrap=column not in ("experience", "text and reason"))
+        wraps = column in ("experience", "text and reason")
+        table.add_column(column, no_wrap=not wraps, min_width=30 if wraps else None)
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
-    _out().print(table)
+    print_table(table)
 
 
 def _out() -> Console:

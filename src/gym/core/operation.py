@@ -25,8 +25,8 @@ class Effect(Value):
 
     @property
     def figures(self) -> str:
-        """The mean with its interval."""
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+        """The mean with its interval, as far as a difference of rewards can reach."""
+        return f"{self.mean:+.3f} [{max(self.low, -1.0):+.3f}, {min(self.high, 1.0):+.3f}]"
 
     def __str__(self) -> str:
         return f"{self.figures}, {self.rollouts} rollouts of {self.problems} problems"
