@@ -86,6 +86,15 @@ def test_a_budget_that_ends_within_the_orders_shows_what_was_found_and_is_a_clea
     assert all(one["left_out"]["difference"] is not None for one in found["experiences"])
 
 
+def test_a_stop_writes_no_library_so_that_the_same_command_goes_on(gym: Gym, tmp_path: Path) -> None:
+    less = tmp_path / "less.json"
+    stopped = gym("--permutations", "2", "--budget-calls", "260", "--write", str(less))
+    assert isinstance(stopped.exception, BudgetReached)
+    assert not less.exists()
+    assert gym("--permutations", "2", "--write", str(less)).exit_code == 0
+    assert less.exists()
+
+
 def test_a_budget_too_small_for_leave_one_out_is_a_clean_stop_without_figures(gym: Gym) -> None:
     result = gym("--budget-calls", "50", "--json")
     assert isinstance(result.exception, BudgetReached)
@@ -93,6 +102,7 @@ def test_a_budget_too_small_for_leave_one_out_is_a_clean_stop_without_figures(gy
 
 
 def test_without_orders_it_is_leave_one_out_and_an_order_can_be_given_up(gym: Gym) -> None:
+    assert "in points of the mean reward\n" in gym("--permutations", "0").stdout
     found = told(gym("--permutations", "0", "--json"))
     assert (found["orders"], found["experiences"][0]["shapley"]) == (0, None)
     assert worths(found)[PLANTED.harmful]["verdict"] == "harms"
@@ -104,7 +114,7 @@ def test_without_orders_it_is_leave_one_out_and_an_order_can_be_given_up(gym: Gy
 def test_people_see_a_table_with_intervals(gym: Gym) -> None:
     shown = gym("--permutations", "2").stdout
     assert "leave-one-out [95 %]" in shown
-    assert "Shapley values over 2 orders" in shown
+    assert "in points of the mean reward; Shapley values over 2 orders" in shown
     assert "Confirm it on other problems." in shown
 
 

@@ -151,6 +151,20 @@ def test_a_lone_surrogate_can_be_written() -> None:
     assert markdown(report).encode("utf-8")
 
 
+def test_kinds_of_problems_in_any_script_are_drawn_and_none_steers_a_terminal() -> None:
+    before, after = evaluations()
+    names = {"csv": "数 $x$", "time": "\x1b[31m\ud83c\x00"}
+    old, new = (
+        [one._replace(metadata={"level": names[one.metadata["family"]]}) for one in side] for side in (before, after)
+    )
+    report = full().model_copy(update={"families": families(old, new), "kind": "level"})
+    for page in (html(report), markdown(report)):  # a warning of the chart library would be an error here
+        assert "数 " in page
+        assert not {"\x1b", "\x00"} & set(page)
+        assert page.encode("utf-8")
+    assert "## By level\n" in markdown(report)
+
+
 def test_markdown_and_html_show_the_same_numbers() -> None:
     report = full()
     unescaped = re.sub(r"\\([^|])", r"\1", markdown(report)).replace("&amp;", "&")

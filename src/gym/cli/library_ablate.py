@@ -82,11 +82,11 @@ def command(
         print_json(as_object(found))
     else:
         _show(found, library)
+    if found.stopped:
+        raise BudgetReached(found.stopped)
     if write is not None:
         write_atomic(write, (found.suggestion.library if found.suggestion else library).to_json())
         console.print(f"written to {write}", markup=False)
-    if found.stopped:
-        raise BudgetReached(found.stopped)
 
 
 async def _ablate(
@@ -128,9 +128,9 @@ def _show(found: "Appraisal", library: Library) -> None:
 
     print_scores([("no library", found.empty), (f"{len(library)} experiences", found.full)])
     _print_worths(found.worths)
-    if found.orders:
-        early = f", {found.given_up} given up early" if found.given_up else ""
-        out.print(f"Shapley values over {found.orders} orders{early}; all in points of the mean reward")
+    early = f", {found.given_up} given up early" if found.given_up else ""
+    orders = f"; Shapley values over {found.orders} orders{early}" if found.orders else ""
+    out.print(f"in points of the mean reward{orders}")
     if less := found.suggestion:
         out.print(
             f"suggested: {', '.join(less.library.ids) or 'no experiences'}; {less.tokens_saved} tokens a prompt less; "

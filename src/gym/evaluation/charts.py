@@ -6,6 +6,7 @@ stay quick.
 """
 
 import re
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from io import StringIO
@@ -127,14 +128,19 @@ def _bars(axes: "Axes", bars: Sequence[Bar], labels: Sequence[str]) -> None:
 
 
 def _short(name: str) -> str:
-    """At most `_NAME` characters: the end says before or after, so the middle is cut."""
+    """At most `_NAME` characters, all printable: the end says before or after, so the middle is cut."""
+    name = "".join(character if character.isprintable() else "\ufffd" for character in name)
     return name if len(name) <= _NAME else f"{name[: _NAME - 9]}…{name[-8:]}"
 
 
 def _inline(figure: "Figure") -> str:
     """The drawing as an `<svg>` element: no prolog, metadata, name spaces or ids that several charts would share."""
     text = StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
+    with warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph .* missing from font"
+        )  # labels stay text: the reader's fonts draw them
+        figure.savefig(text, format="svg", metadata={"Date": None})
     svg = text.getvalue()[text.getvalue().index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.S)

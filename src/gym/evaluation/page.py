@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 _MARKED = re.compile(r"([\\`*\[\]|<>#~]|(?<!\w)_|_(?!\w))")
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""No page may hold them, and in a terminal they steer."""
+
 _LONG = 30
 """Characters from which a cell is text that wraps, also inside a digest."""
 
@@ -131,7 +134,7 @@ def _pipes(table: Table) -> str:
 
 
 def _text(value: str) -> str:
-    """Escaped for HTML; a lone surrogate becomes a question mark, so that the page can always be encoded."""
+    """Escaped for HTML; a lone surrogate becomes a question mark, a control character a box, so that the page is always valid."""
     return escape(_encodable(value), quote=True)
 
 
@@ -141,4 +144,4 @@ def _plain(value: str) -> str:
 
 
 def _encodable(value: str) -> str:
-    return value.encode("utf-8", "replace").decode("utf-8")
+    return _CONTROL.sub("\ufffd", value).encode("utf-8", "replace").decode("utf-8")
