@@ -55,6 +55,12 @@ def test_the_plan_as_one_object(run: Run) -> None:
     assert found["runs"][0]["upper_calls"] >= found["runs"][0]["expected_calls"] > 30
 
 
+def test_a_switch_may_stand_alone(run: Run) -> None:
+    done = run("--curriculum", "--group-size", "3,5", "--seeds", "0", "--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "base: grpo_group_size=5" in done.stdout
+
+
 def test_the_table_is_printed_and_json_is_one_object(run: Run) -> None:
     done = run("--group-size", "5,1", "--seeds", "0", "--quiet")
     assert done.exit_code == 0, done.output

@@ -47,6 +47,16 @@ def test_every_stage_has_its_expected_and_its_upper_figures(data: Path) -> None:
     assert found["assumptions"]["query"] == 20  # type: ignore[index]
 
 
+@pytest.mark.parametrize("given", [("--allow-overlap",), ("--allow-overlap", "on"), ("--allow_overlap", "true")])
+def test_a_switch_may_stand_alone_or_take_a_word(data: Path, given: tuple[str, ...]) -> None:
+    plan = ("--data", data, "--test", data, "--reward", "exact", "--model", "gpt-4o-mini", "--json")
+    for place in (given + plan, plan + given):
+        result = run(*place)
+        assert result.exit_code == 0, result.output
+    assert isinstance(run(*plan, "--allow-overlap", "off").exception, ConfigError)
+    assert "is not a valid boolean" in run(*plan, "--allow-overlap", "perhaps").output
+
+
 def test_the_table_shows_both_columns_and_the_assumptions(data: Path) -> None:
     result = run("--data", data, "--reward", "exact", "--model", "gpt-4o-mini", "--epochs", 1)
     assert result.exit_code == 0

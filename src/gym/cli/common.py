@@ -61,7 +61,10 @@ def _option(name: str, several: bool = False) -> click.Option:
         kind, metavar = str, f"{'|'.join(kind.choices) if isinstance(kind, click.Choice) else metavar}[,…]"
     default = field.get_default(call_default_factory=True)
     shown = f" [default: {default}]" if default not in (None, "", {}) else ""
-    return click.Option([*flags, name], type=kind, metavar=metavar, default=None, help=f"{field.description}{shown}")
+    told = f"{field.description}{shown}"
+    if not (metavar or "").startswith("BOOL"):
+        return click.Option([*flags, name], type=kind, metavar=metavar, help=told)
+    return click.Option([*flags, name], type=kind, metavar=f"[{metavar}]", help=told, is_flag=False, flag_value="true")
 
 
 def _click_type(annotation: Any) -> tuple[Any, str | None]:
