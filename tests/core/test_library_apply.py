@@ -64,6 +64,14 @@ def test_operations_take_effect_as_deletes_modifies_merges_adds(library: Library
     assert applied.library.ids == ("G3", "G4")
 
 
+def test_what_a_batch_deletes_does_not_come_back_under_another_id(library: Library) -> None:
+    again = Add(experience=f"- {FIRST.upper()}")
+    applied = library.apply([again, Delete(id="G0"), Modify(id="G9", experience=FIRST)], GATE)
+    assert list(texts(applied)) == ["G1", "G2"]
+    assert reasons(applied) == ["G0 said this and is deleted in the same batch"] * 2
+    assert applied.library.apply([again], GATE).rejected == ()  # a later batch may think again
+
+
 def test_delete_beats_modify(library: Library) -> None:
     applied = library.apply([Modify(id="G2", experience="When x, do z."), Delete(id="G2")], GATE)
     assert applied.library.ids == ("G0", "G1")

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from gym.config import RunConfig
 from gym.core.chat import Sampling
+from gym.core.experience import Add, Keep, Library
 from gym.core.problem import Problem, Trajectory, Verdict
+from gym.core.reflection import Critique
 from gym.core.rollout import Group, Rollout
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -32,12 +34,39 @@ def group(name: str, first: int = 0) -> Group:
     return Group(problem=problem, rollouts=rollouts)
 
 
-def test_a_problem_that_was_drawn_twice_serves_once() -> None:
-    rollouts = RolloutManager(
-        Scripted(echo), single_turn, resolve_reward("exact"), width=lambda: 1, sampling=Sampling(), group_size=2
+def rollouts_of(model: Scripted) -> RolloutManager:
+    return RolloutManager(
+        model, single_turn, resolve_reward("exact"), width=lambda: 1, sampling=Sampling(), group_size=2
     )
+
+
+async def test_a_sentence_that_several_propose_is_tried_once_on_each_problem() -> None:
+    model = Scripted(lambda messages, sampling: "1")
+    screen = Screen(rollouts_of(model), similarity(HashingEmbedder()))
+    groups, says = [group("apples"), group("pears")], Add(experience="When asked for a number, write 1.")
+    critiques = [Critique(problem_id=one.problem.id, operations=(says, says)) for one in groups]
+    tried = await screen.tried(critiques, groups, Library())
+    assert [critique.operations for critique in tried] == [(says, says)] * 2
+    assert model.calls == 2 * len(groups)
+
+
+async def test_a_sentence_that_the_library_holds_is_left_to_the_gate_untried() -> None:
+    model = Scripted(echo)
+    known, new = Add(experience="When asked, WRITE 1."), Add(experience="When asked, spell it.")
+    critique = Critique(problem_id="apples", operations=(known, new, Keep()))
+    library = Library().minted("When asked, write 1.").library
+    (tried,) = await Screen(rollouts_of(model), similarity(HashingEmbedder())).tried(
+        [critique], [group("apples")], library
+    )
+    assert tried.operations == (known, Keep())
+    assert [item.operation for item in tried.rejected] == [new]
+    assert tried.rejected[0].reason.startswith("tried on apples: mean reward 0.50 without it, 0.00 with it")
+    assert model.calls == 2
+
+
+def test_a_problem_that_was_drawn_twice_serves_once() -> None:
     groups = [group("apples"), group("pears"), group("apples", 2), group("pears", 2), group("plums")]
-    chosen = Screen(rollouts, similarity(HashingEmbedder())).nearest("apples", groups)
+    chosen = Screen(rollouts_of(Scripted(echo)), similarity(HashingEmbedder())).nearest("apples", groups)
     assert chosen[0] is groups[0]
     assert sorted(one.problem.id for one in chosen) == ["apples", "pears", "plums"]
 

@@ -34,6 +34,8 @@ class Batch:
         self._admit, self._step, self._domain = admit, step, domain
         self._gone: dict[str, str] = {}
         """What happened to the ids that left in this batch."""
+        self._deleted: dict[str, str] = {}
+        """Text -> id of what this batch deleted: the same words do not come back under another id."""
 
     def run(self, operations: Sequence[Operation | Rejected]) -> None:
         """Every operation ends in `accepted` or `rejected`; what came in rejected stays so."""
@@ -69,6 +71,7 @@ class Batch:
             return self._reject(operation, self._why_missing(operation.id))
         before = self.entries.pop(operation.id)
         self._gone[operation.id] = "deleted"
+        self._deleted[before.text.casefold()] = operation.id
         effect = operation.evidence.effect
         return self._accept(operation, [before], [], (f"measured effect {effect}",) if effect else ())
 
@@ -141,11 +144,14 @@ class Batch:
         if isinstance(add, Modify):
             warnings = (f"{add.id} is unknown: taken as new" if add.id else "no id is given: taken as new",)
             add = Add(experience=add.experience, evidence=add.evidence)
+        if id := self._deleted.get(normalise_text(add.experience).casefold()):
+            return self._reject(operation, f"{id} said this and is deleted in the same batch")
         admitted = self._gate(operation, add.experience)
         if admitted is not None:
             new = self._minted(admitted.text, add.evidence)
             self.entries[new.id] = new
             self._accept(add, [], [new], (*warnings, *admitted.warnings))
+        return None
 
     def _minted(self, text: str, evidence: Evidence) -> Experience:
         number, self.next_id = self.next_id, self.next_id + 1

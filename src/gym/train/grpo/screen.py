@@ -6,16 +6,19 @@ about one time in six, not every other time. The step's own rollouts are the ref
 Small reflectors need it most: about a third of their sentences are useless or harm.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import sqrt
 from statistics import fmean, pvariance
+from typing import TypeAlias
 
 from gym.core.admission import Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
+from gym.core.problem import Problem
 from gym.core.reflection import Critique
 from gym.core.rollout import Group
+from gym.core.text import normalise_text
 from gym.tasks import all_of
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -24,6 +27,9 @@ SCREEN_EPOCH = -2
 
 PROBLEMS = 3
 """Problems of one trial: its own and the two most like it."""
+
+Trials: TypeAlias = Mapping[str, Mapping[str, Group]]
+"""Sentence -> problem id -> the answers to it with the sentence in the library."""
 
 
 @dataclass(frozen=True)
@@ -38,43 +44,32 @@ class Screen:
     async def tried(
         self, critiques: Sequence[Critique], groups: Sequence[Group], library: Library
     ) -> tuple[Critique, ...]:
-        """The critiques without the additions that did not raise the mean reward, those among the rejected, with figures."""
-        return tuple(await all_of(self._one(critique, groups, library) for critique in critiques))
+        """The critiques without the additions that did not raise the mean reward, those among the rejected, with figures.
 
-    async def _one(self, critique: Critique, groups: Sequence[Group], library: Library) -> Critique:
-        kept: list[Operation] = []
-        rejected: list[Rejected] = []
-        for operation in critique.operations:
-            failed = (
-                await self._fails(operation, critique.problem_id, groups, library)
-                if isinstance(operation, Add)
-                else None
-            )
-            if failed is None:
-                kept.append(operation)
-            else:
-                rejected.append(Rejected(operation=operation, reason=failed))
-        return critique.model_copy(update={"operations": tuple(kept), "rejected": (*critique.rejected, *rejected)})
+        A sentence that the library holds already is not tried: it cannot be learned again.
+        """
+        near = {critique.problem_id: self.nearest(critique.problem_id, groups) for critique in critiques}
+        known = {text.casefold() for text in library.texts}
+        wanted: dict[str, dict[str, Problem]] = {}
+        for critique in critiques:
+            for sentence in filter(None, map(_sentence, critique.operations)):
+                if sentence.casefold() not in known:
+                    problems = (group.problem for group in near[critique.problem_id])
+                    wanted.setdefault(sentence, {}).update((problem.id, problem) for problem in problems)
+        after = await self._answers(wanted, library)
+        return tuple(_sorted_out(critique, near[critique.problem_id], after) for critique in critiques)
 
-    async def _fails(self, proposal: Add, origin: str, groups: Sequence[Group], library: Library) -> str | None:
-        """Why the proposal is not worth keeping, or None. A trial in which nothing could be scored decides nothing."""
-        chosen = self.nearest(origin, groups)
-        self.expect(len(chosen) * self.rollouts.group_size)
-        trial = library.minted(proposal.experience, proposal.evidence).library
-        after = await self.rollouts.run([group.problem for group in chosen], trial, epoch=SCREEN_EPOCH)
-        pairs = [
-            (old.rewards, new.rewards) for old, new in zip(chosen, after, strict=True) if old.rewards and new.rewards
-        ]
-        if not pairs:
-            return None
-        without, given = (fmean(fmean(pair[side]) for pair in pairs) for side in (0, 1))
-        error = standard_error([old for old, _ in pairs], [new for _, new in pairs])
-        if given - without > error:
-            return None
-        names = ", ".join(group.problem.id for group in chosen)
-        return (
-            f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it (standard error {error:.2f})"
+    async def _answers(self, wanted: Mapping[str, Mapping[str, Problem]], library: Library) -> Trials:
+        """Sentence -> problem id -> its answers with the sentence, each asked for once however many propose it."""
+        self.expect(sum(map(len, wanted.values())) * self.rollouts.group_size)
+        found = await all_of(
+            self.rollouts.run(tuple(problems.values()), library.minted(sentence).library, epoch=SCREEN_EPOCH)
+            for sentence, problems in wanted.items()
         )
+        return {
+            sentence: {group.problem.id: group for group in several}
+            for sentence, several in zip(wanted, found, strict=True)
+        }
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:
         """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`, each problem once."""
@@ -84,6 +79,34 @@ class Screen:
         cosines = self.similar(own.problem.query, [group.problem.query for group in others]) if others else ()
         ranked = sorted(zip(cosines, others, strict=True), key=lambda pair: (-pair[0], pair[1].problem.id))
         return [own, *(group for _, group in ranked[: PROBLEMS - 1])]
+
+
+def _sentence(operation: Operation) -> str:
+    """What an addition would put into the library; empty for any other operation."""
+    return normalise_text(operation.experience) if isinstance(operation, Add) else ""
+
+
+def _sorted_out(critique: Critique, near: Sequence[Group], after: Trials) -> Critique:
+    """The critique with what its trials turned down among the rejected."""
+    why = [_failed(near, after.get(_sentence(operation), {})) for operation in critique.operations]
+    judged = list(zip(critique.operations, why, strict=True))
+    rejected = (Rejected(operation=operation, reason=reason) for operation, reason in judged if reason)
+    kept = tuple(operation for operation, reason in judged if not reason)
+    return critique.model_copy(update={"operations": kept, "rejected": (*critique.rejected, *rejected)})
+
+
+def _failed(before: Sequence[Group], after: Mapping[str, Group]) -> str:
+    """Why a sentence is not worth keeping; empty when it is, and when nothing could be scored or was tried."""
+    sides = [(old, after[old.problem.id]) for old in before if old.problem.id in after]
+    pairs = [(old.rewards, new.rewards) for old, new in sides if old.rewards and new.rewards]
+    if not pairs:
+        return ""
+    without, given = (fmean(fmean(pair[side]) for pair in pairs) for side in (0, 1))
+    error = standard_error([old for old, _ in pairs], [new for _, new in pairs])
+    if given - without > error:
+        return ""
+    names = ", ".join(group.problem.id for group in before)
+    return f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it (standard error {error:.2f})"
 
 
 def standard_error(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> float:
