@@ -108,6 +108,30 @@ def test_what_ruins_is_taken_back_soon_and_its_texts_stay_to_be_read(desk: Desk)
     assert any(item["reason"].startswith("gate: worse: -") for item in update["rejected"])
 
 
+def test_a_run_whose_last_step_was_taken_back_is_what_its_journal_gives_and_can_be_started_again(desk: Desk) -> None:
+    run = desk.run("ruins")
+    assert (len(run.library), run.library.next_id) == (0, 1)
+    assert replay(journal_of(run.folder)) == run.library
+    folder = desk.copy(run, "ruined again")
+    names = ("experiences.json", "journal.jsonl", "calls.jsonl", "stats.json")
+    before = [(folder / name).read_bytes() for name in names]
+    train(desk.config("ruins", folder.name))
+    assert [(folder / name).read_bytes() for name in names] == before
+
+
+def test_a_run_whose_journal_forgot_the_ids_of_what_was_taken_back_goes_on(desk: Desk) -> None:
+    folder = desk.copy(desk.run("ruins"), "forgetful")
+    forgot, prev = list[str](), ""
+    for event in journal_of(folder):
+        forgot.append((once := event.model_copy(update={"next_id": 0, "prev": prev}).sealed()).to_line())
+        prev = once.hash
+    (folder / "journal.jsonl").write_text("".join(forgot), encoding="utf-8")
+    paid = len(calls_of(folder))
+    assert train(desk.config("ruins", "forgetful")).library.next_id == 1
+    assert replay(journal_of(folder)).next_id == 1
+    assert len(calls_of(folder)) == paid
+
+
 def test_unclear_keeps_the_older_library_unless_the_margin_is_reached(desk: Desk) -> None:
     (kept_back,) = decisions(desk.run("does_nothing"))
     assert (kept_back.verdict, kept_back.kept) == ("unclear", False)

@@ -93,8 +93,12 @@ class Read(NamedTuple):
 
 
 def record(events: Sequence[Event], applied: Applied, *, actor: str, at: str, step: int = 0) -> Journal:
-    """The new events of a batch, chained to `events`: what was accepted, in order of effect, then the rest."""
+    """The new events of a batch, chained to `events`: what was accepted, in order of effect, then the rest.
+
+    The last one tells of ids that were minted for what was then taken back: they stay used.
+    """
     drafts = [_accepted(accepted) for accepted in applied.accepted] + [_rejected(item) for item in applied.rejected]
+    drafts[-1:] = [draft._replace(next_id=applied.library.next_id) for draft in drafts[-1:]]
     return _chained(events, drafts, actor=actor, at=at, step=step)
 
 

@@ -186,7 +186,7 @@ class RunDir:
         )
 
     def _edited_by_hand(self, events: Sequence[Event]) -> bool:
-        """Whether experiences.json is a library that the journal never led to."""
+        """Whether experiences.json holds entries that the journal never led to."""
         try:
             library = Library.from_json(self.path("experiences.json").read_text(encoding="utf-8"))
         except (OSError, LibraryError):
@@ -194,7 +194,7 @@ class RunDir:
         ends = [
             place for place, event in enumerate(events, 1) if place == len(events) or events[place].step != event.step
         ]
-        return bool(events) and all(replay(events[:end]) != library for end in (*reversed(ends), 0))
+        return bool(events) and all(replay(events[:end]).entries != library.entries for end in (*reversed(ends), 0))
 
     def _has_calls(self) -> bool:
         log = self.path("calls.jsonl")
