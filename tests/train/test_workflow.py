@@ -105,6 +105,10 @@ def test_one_rollout_in_an_outage_leaves_a_group_of_four_and_one_failed(configur
     assert (stats.rollouts, stats.failed) == (25, 5)
     assert stats.mean is not None
     assert stats.mean_failed_as_0 == pytest.approx(stats.mean * 20 / 25)
+    told = (
+        "12 of 60 training rollouts failed and taught nothing, most often with generate: ConnectionFailed: 503 for ever"
+    )
+    assert told in run.report.notes
 
 
 def test_a_run_in_which_every_rollout_fails_ends_and_says_why(configured: Configured) -> None:
@@ -128,6 +132,18 @@ def test_a_run_in_which_every_group_is_homogeneous_ends_costs_no_reflection_and_
     with CallLog.open(run.folder / "calls.jsonl") as log:
         assert {call.stage for call in log} == {"rollout"}
     assert any("no group was informative" in note for note in run.report.notes)
+
+
+def test_levers_that_have_nothing_to_pull_are_told_before_a_call(configured: Configured) -> None:
+    run = train(
+        configured(
+            epochs=1, curriculum=True, use_groundtruth=False, critique_feedback=True, learn_from="mixed+all_wrong"
+        )
+    )
+    told = [note.partition(" has no effect")[0] for note in run.report.notes if "has no effect" in note]
+    assert told == ["learn_from: mixed+all_wrong", "critique_feedback", "curriculum"]
+    plain = train(configured(epochs=1, experiment_name="plain"))
+    assert not [note for note in plain.report.notes if "has no effect" in note]
 
 
 def test_a_group_of_one_is_legal_warns_and_learns_nothing(configured: Configured) -> None:

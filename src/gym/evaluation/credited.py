@@ -1,12 +1,11 @@
 """The part of a report that says what each experience does: who cited it, and what showing it did to the reward."""
 
-from math import sqrt
 from typing import TYPE_CHECKING
 
 from gym.core.experience import Effect, Experience
 from gym.evaluation.figures import count
 from gym.evaluation.figures import interval as told
-from gym.evaluation.metrics import Interval
+from gym.evaluation.metrics import wilson
 from gym.evaluation.page import Section, Table
 from gym.train.grpo.credit import is_useless
 
@@ -55,18 +54,7 @@ def _row(entry: Experience) -> tuple[str, ...]:
         entry.text,
         str(entry.uses),
         f"{entry.helpful} / {entry.harmful}",
-        told(entry.helpful / told_by, wilson(entry.helpful, told_by)) if told_by else "–",
+        told(entry.helpful / told_by, wilson(entry.helpful / told_by, told_by)) if told_by else "–",
         effect.figures if effect else "–",
         f"{count(effect.rollouts, 'answer')}, {count(effect.problems, 'problem')}" if effect else "–",
     )
-
-
-def wilson(hits: int, n: int) -> Interval:
-    """95 % interval of a share (Wilson 1927, doi:10.1080/01621459.1927.10502953).
-
-    >>> [round(end, 3) for end in wilson(8, 10)]
-    [0.49, 0.943]
-    """
-    z2 = 1.959964**2
-    middle, reach = (hits + z2 / 2) / (n + z2), sqrt(z2) * sqrt(hits * (n - hits) / n + z2 / 4) / (n + z2)
-    return Interval(max(middle - reach, 0.0), min(middle + reach, 1.0))

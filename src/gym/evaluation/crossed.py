@@ -32,11 +32,6 @@ class Crossed(Value):
     left_out: int
     """Problems that lack a value under some seed."""
 
-    @property
-    def excludes_0(self) -> bool:
-        """Whether the interval lies on one side of 0."""
-        return self.interval is not None and not self.interval.low <= 0 <= self.interval.high
-
 
 def crossed(values: BySeed, within: Interval) -> Crossed:
     """The mean of the problems that have a value under every seed; `within` says between which numbers a value can lie."""

@@ -175,7 +175,7 @@ def interval(values: Sequence[float], *, low: float = -1.0, high: float = 1.0) -
     if min(values) < low - 1e-9 or max(values) > high + 1e-9:
         raise ValueError(f"values in [{low:g}, {high:g}] expected, got [{min(values):g}, {max(values):g}]")
     mean, width = min(max(fmean(values), low), high), high - low
-    first, last = _wilson((mean - low) / width, _effective(values, mean, low, high))
+    first, last = wilson((mean - low) / width, _effective(values, mean, low, high))
     return Interval(min(low + width * first, mean), max(low + width * last, mean))
 
 
@@ -187,8 +187,12 @@ def _effective(values: Sequence[float], mean: float, low: float, high: float) ->
     return n * most * (n + weight) / (n * variance + weight * most) if most else float(n)
 
 
-def _wilson(part: float, n: float) -> Interval:
-    """Wilson 1927, doi:10.1080/01621459.1927.10502953: the shares that `part` of `n` does not contradict."""
+def wilson(part: float, n: float) -> Interval:
+    """The shares that `part` of `n` does not contradict, at 95 % (Wilson 1927, doi:10.1080/01621459.1927.10502953).
+
+    >>> [round(end, 3) for end in wilson(8 / 10, 10)]
+    [0.49, 0.943]
+    """
     pull = Z_975**2 / n
     middle = (part + pull / 2) / (1 + pull)
     reach = sqrt(part * (1 - part) * pull + pull**2 / 4) / (1 + pull)

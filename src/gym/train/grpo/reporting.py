@@ -15,6 +15,7 @@ from gym.evaluation.metrics import Paired
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
 from gym.train.grpo.manifest import Weights, model_changes
+from gym.train.grpo.rewards.base import clip
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.session import Session
 from gym.train.grpo.task import Task
@@ -112,7 +113,12 @@ def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
     ):
         notes.append(
             "no group was informative: all answers to each problem got the same reward, so nothing could be learned; "
-            "try harder or easier problems, a higher temperature, or --learn-from mixed+all_wrong"
+            "try harder or easier problems"
+            + (
+                ", a higher temperature, or --learn-from mixed+all_wrong"
+                if config.use_groundtruth
+                else ", or a higher temperature"
+            )
         )
     rollouts, no_answer = sum(stats.rollouts for stats in steps), sum(stats.no_answer for stats in steps)
     if no_answer > rollouts / 5:
@@ -123,7 +129,7 @@ def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
     failed = sum(stats.failed for stats in steps)
     if failed:
         notes.append(
-            f"{failed} of {sum(stats.rollouts for stats in steps)} training rollouts failed and taught nothing"
+            f"{failed} of {rollouts} training rollouts failed and taught nothing, most often with {_why(steps)}"
         )
     return notes
 
@@ -131,4 +137,4 @@ def _warnings(config: RunConfig, steps: Sequence[StepStats]) -> list[str]:
 def _why(steps: Sequence[StepStats]) -> str:
     """The most frequent failure of the run, in its own words."""
     counts = sum((Counter(stats.failures) for stats in steps), Counter[str]())
-    return f": {counts.most_common(1)[0][0]}" if counts else ""
+    return clip(counts.most_common(1)[0][0]) if counts else "a cause that was not kept"

@@ -35,7 +35,6 @@ RETRIES_TOLD = 5
 """Failed attempts of an endpoint that are told one by one."""
 MOST_SLOTS = 16
 """Of a server that we start: each takes its context's memory."""
-STAGES = ("rollout", "summarize", "critique", "consolidate", "evaluate", "judge")
 
 
 @dataclass(frozen=True)

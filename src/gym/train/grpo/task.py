@@ -70,7 +70,7 @@ def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Tas
     if not parts.train:
         raise DataError(f"{config.dataset}: no training problem is left after the split")
     named = {"training": parts.train, "validation": val, "held-out": test}
-    notes += _overlaps(named, allowed=config.allow_overlap)
+    notes += (*_overlaps(named, allowed=config.allow_overlap), *_without_effect(config))
     train = parts.train if config.use_groundtruth else _unlabelled(parts.train)
     return Task(domain, train, tuple(val), tuple(test), tuple(notes))
 
@@ -160,6 +160,22 @@ def _overlaps(named: Mapping[str, Sequence[Problem]], *, allowed: bool) -> list[
         raise DataError(
             "; ".join(found) + "; remove them, or pass --allow-overlap to go on and have it said in the report"
         )
+    return found
+
+
+def _without_effect(config: RunConfig) -> list[str]:
+    """Levers that another setting leaves nothing to pull."""
+    needing = {
+        "learn_from: mixed+all_wrong": config.learn_from != "mixed",
+        "critique_feedback": config.critique_feedback,
+    }
+    found = [
+        f"{name} has no effect: it needs the references that use_groundtruth: false takes away"
+        for name, wanted in needing.items()
+        if wanted and not config.use_groundtruth
+    ]
+    if config.curriculum and config.epochs == 1:
+        found.append("curriculum has no effect: problems rest from the second epoch on, and there is one")
     return found
 
 
