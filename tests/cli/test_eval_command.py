@@ -134,6 +134,15 @@ def test_the_last_line_counts_what_the_whole_folder_came_to(folder: Path) -> Non
     assert f"96 calls, {spent:,} tokens, free in all, 96 answers from the record; recorded in output" in said
 
 
+def test_what_was_left_out_of_the_data_is_told_without_progress_too(folder: Path) -> None:
+    row = json.dumps({"question": "How many are 3?", "answer": "3"})
+    (folder / "twice.jsonl").write_text(f"{row}\n{row}\n", encoding="utf-8")
+    model = ("--reward", "exact", "--model", "scripted:desk_script:reply", "--k", "1", "--quiet")
+    said = gym(folder, "eval", "--data", "twice.jsonl", *model).stdout
+    assert "note: " in said
+    assert "line 2 repeats line 1: dropped" in said
+
+
 def test_a_kind_of_problem_is_named_with_its_column_and_is_never_markup(folder: Path) -> None:
     rows = [{"question": f"How many are {n}?", "answer": f"{n}!", "level": "[/x]"} for n in range(6)]
     (folder / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -6,12 +6,13 @@ import re
 import numpy as np
 import pytest
 
-from gym.cli.tables import overhead
+from gym.cli.tables import overhead, points
 from gym.core.chat import Usage
 from gym.errors import ConfigError
 from gym.evaluation.compare import Comparison, Named, compare
 from gym.evaluation.compare_page import html, markdown
 from gym.evaluation.eval_page import said_again, said_elsewhere
+from gym.evaluation.figures import difference
 from gym.evaluation.record import Answers, Identity, Record
 from gym.evaluation.resampling import bootstrap
 
@@ -130,6 +131,12 @@ def test_the_overhead_is_measured_where_no_answer_failed() -> None:
     assert (cost.n_problems, cost.before_prompt, cost.after_prompt, cost.tokens) == (2, 15.0, 45.0, 30.0)
     assert cost.share == pytest.approx(2 / 3)
     assert (cost.before_latency_s, cost.after_latency_s) == (1.0, 1.0)
+
+
+def test_a_difference_that_rounds_to_nothing_has_no_minus_sign() -> None:
+    gain = compared(twelve(PLAIN, 2), twelve(TOLD, 2)).gain.model_copy(update={"difference": -1e-18})
+    assert difference(gain).startswith("+0.000 [")
+    assert points(gain).startswith("+0.0 points [")
 
 
 def test_of_a_shorter_prompt_there_is_no_share() -> None:

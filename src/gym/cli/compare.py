@@ -64,7 +64,7 @@ def _show(found: "Comparison") -> None:
     print_comparison(found)
     if found.bootstrap:
         low, high = found.bootstrap
-        out.print(f"bootstrap over problems: [{100 * low:+.1f}, {100 * high:+.1f}] points")
+        out.print(f"bootstrap over problems: [{100 * low:+z.1f}, {100 * high:+z.1f}] points")
     for side in sides:
         out.print(f"{side.label}: {money(side.usd, side.score.tokens.total)}", markup=False)
     print_tools([(side.label, side.score.tools) for side in sides])

@@ -171,6 +171,8 @@ def _show(measured: "Measured", report: Path) -> None:
     for found in measured.elsewhere:
         _show_check(f"\nelsewhere: {found.after.made.dataset}", found, said_elsewhere(found))
     print_tools([(name, score.tools) for name, score in rows])
+    for note in measured.warnings:
+        out.print(f"note: {note}", markup=False)
     replayed = f", {measured.spent['replayed']} answers from the record" if measured.spent["replayed"] else ""
     out.print(f"{spent(measured.spent)} in all{replayed}; recorded in {measured.folder}", markup=False)
     out.print(f"report: {report}", markup=False)

@@ -36,15 +36,15 @@ def points(gain: Paired) -> str:
     """`+41.7 points [28.5, 54.9], p = 0.0002: gain`."""
     if gain.difference is None:
         return "no problem was scored on both sides"
-    reach = f" [{100 * gain.interval.low:+.1f}, {100 * gain.interval.high:+.1f}]" if gain.interval else ""
-    return f"{100 * gain.difference:+.1f} points{reach}, p = {gain.p_value:.4f}: {gain.verdict}"
+    reach = f" [{100 * gain.interval.low:+z.1f}, {100 * gain.interval.high:+z.1f}]" if gain.interval else ""
+    return f"{100 * gain.difference:+z.1f} points{reach}, p = {gain.p_value:.4f}: {gain.verdict}"
 
 
 def effect(value: float | None, interval: Interval | None = None) -> str:
     """`+12.5 [+3.1, +21.9]` in points; a dash where nothing was measured."""
     if value is None:
         return "–"
-    return f"{100 * value:+.1f}" + (f" [{100 * interval.low:+.1f}, {100 * interval.high:+.1f}]" if interval else "")
+    return f"{100 * value:+z.1f}" + (f" [{100 * interval.low:+z.1f}, {100 * interval.high:+z.1f}]" if interval else "")
 
 
 def print_table(table: Table, where: Console = out) -> None:
@@ -112,7 +112,7 @@ def overhead(cost: Overhead) -> str:
         return f"prompt tokens unknown; {seconds}"
     prompts = f"{cost.before_prompt:,.0f} → {cost.after_prompt:,.0f}"
     share = "" if cost.share is None else f", {100 * cost.share:.0f} % of the prompt"
-    return f"prompt tokens an answer: {prompts} ({cost.tokens:+,.0f}{share}); {seconds}"
+    return f"prompt tokens an answer: {prompts} ({cost.tokens:+z,.0f}{share}); {seconds}"
 
 
 def print_tools(rows: Sequence[tuple[str, Mapping[str, ToolUse]]]) -> None:

@@ -164,7 +164,7 @@ def _signed(found: Crossed) -> str:
     if found.mean is None:
         return NONE
     around = found.interval
-    return f"{found.mean:+.3f}" + (f" [{around.low:+.3f}, {around.high:+.3f}]" if around else "")
+    return f"{found.mean:+z.3f}" + (f" [{around.low:+z.3f}, {around.high:+z.3f}]" if around else "")
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -54,7 +54,7 @@ def differences(found: Comparison) -> tuple[str, ...]:
     ]
     if found.bootstrap:
         low, high = found.bootstrap
-        lines.append(f"Bootstrap over problems, of the scored answers: [{low:+.3f}, {high:+.3f}].")
+        lines.append(f"Bootstrap over problems, of the scored answers: [{low:+z.3f}, {high:+z.3f}].")
     return tuple(lines)
 
 
@@ -75,12 +75,12 @@ def _of_an_answer(found: Comparison) -> list[tuple[str, ...]]:
     if cost is None:
         return []
     prompts = [UNKNOWN if told is None else f"{told:,.1f}" for told in (cost.before_prompt, cost.after_prompt)]
-    more = UNKNOWN if cost.tokens is None else f"{cost.tokens:+,.1f}"
+    more = UNKNOWN if cost.tokens is None else f"{cost.tokens:+z,.1f}"
     share = "" if cost.share is None else f" ({100 * cost.share:.1f} % of the prompt)"
     seconds = (cost.before_latency_s, cost.after_latency_s)
     return [
         ("prompt tokens an answer", *prompts, more + share),
-        ("seconds an answer", *(f"{told:.2f}" for told in seconds), f"{seconds[1] - seconds[0]:+.2f}"),
+        ("seconds an answer", *(f"{told:.2f}" for told in seconds), f"{seconds[1] - seconds[0]:+z.2f}"),
     ]
 
 

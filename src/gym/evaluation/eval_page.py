@@ -34,9 +34,8 @@ def _lead(measured: Measured) -> tuple[str, ...]:
 
 def _sections(measured: Measured) -> tuple[Section, ...]:
     compared = measured.comparison
-    notes = (*measured.notes, *(compared.notes if compared else ()))
     parts = (
-        Section("Mind", notes, aside=True) if notes else None,
+        Section("Mind", measured.warnings, aside=True) if measured.warnings else None,
         compare_page.result(compared, "What it is worth") if compared else _alone(measured),
         *(_by_kind(measured, compared)),
         compare_page.overhead(compared) if compared else None,

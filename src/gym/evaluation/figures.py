@@ -28,11 +28,11 @@ def interval(value: float | None, around: Interval | None) -> str:
 
 
 def difference(gain: Paired) -> str:
-    """A difference with its sign and interval."""
+    """A difference with its sign and interval; what rounds to nothing has no minus sign."""
     if gain.difference is None:
         return UNKNOWN
-    reach = f" [{gain.interval.low:+.3f}, {gain.interval.high:+.3f}]" if gain.interval else ""
-    return f"{gain.difference:+.3f}{reach}"
+    reach = f" [{gain.interval.low:+z.3f}, {gain.interval.high:+z.3f}]" if gain.interval else ""
+    return f"{gain.difference:+z.3f}{reach}"
 
 
 def dollars(usd: float | None) -> str:

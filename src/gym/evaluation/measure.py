@@ -75,6 +75,11 @@ class Measured(NamedTuple):
         return self.comparison.gain if self.comparison else None
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader must know of the data, and of the comparison."""
+        return (*self.notes, *(self.comparison.notes if self.comparison else ()))
+
+    @property
     def spent(self) -> Mapping[str, Any]:
         """Calls, tokens and dollars of the whole folder."""
         total: Mapping[str, Any] = self.bill["total"]

@@ -41,7 +41,7 @@ def _row(place: str, decided: Decision) -> tuple[str, ...]:
         f"{decided.problems:,} of {decided.planned:,}",
         f"{decided.answers:,}",
         f"{decided.failed:,}",
-        UNKNOWN if decided.difference is None else f"{decided.difference:+.3f}",
+        UNKNOWN if decided.difference is None else f"{decided.difference:+z.3f}",
         f"{decided.p_value:.4f}",
         decided.ended,
     )

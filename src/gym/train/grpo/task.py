@@ -1,5 +1,6 @@
 """The problems of a run: loaded by the domain, split by a seed, checked for leaks, and what scores them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -101,6 +102,7 @@ def read_problems(
 ) -> tuple[Problem, ...]:
     """One set of problems; those the reward cannot score are left out and named in `notes` (FAULTS G2)."""
     loaded = _load(config, domain, source, truncate)
+    _require_own_ids(loaded.problems, source)
     notes += loaded.notes
     scorable, reasons = [], []
     for problem in loaded.problems:
@@ -120,6 +122,12 @@ def read_problems(
             f"{source}: {len(reasons)} unscorable, left out ({'; '.join(reasons[:3])}{' …' if len(reasons) > 3 else ''})"
         )
     return tuple(scorable)
+
+
+def _require_own_ids(problems: Sequence[Problem], source: str) -> None:
+    ids = Counter(problem.id for problem in problems)
+    if twice := next((id for id, times in ids.items() if times > 1), None):
+        raise DataError(f"{source}: {ids[twice]} problems are called {twice!r}: a domain gives each an id of its own")
 
 
 def _load(config: RunConfig, domain: Domain, source: str, truncate: int | None) -> Loaded:
