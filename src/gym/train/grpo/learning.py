@@ -20,10 +20,11 @@ from gym.errors import RunFailed
 from gym.evaluation.metrics import Paired
 from gym.train.grpo import curriculum
 from gym.train.grpo.credit import removed
+from gym.train.grpo.descent import joined, kept, parent, voted
 from gym.train.grpo.gate import Gate, Gated
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
 from gym.train.grpo.run_dir import STEP_FILES, TRIALS, StepStats
-from gym.train.grpo.snapshots import Chosen, best_validated, gain
+from gym.train.grpo.snapshots import Chosen, Snapshot, best_of, best_validated, gain, with_later_uses
 from gym.train.grpo.step_stats import draws_of, step_stats
 from gym.train.grpo.workbench import Workbench
 
@@ -60,13 +61,17 @@ class Learning:
         if done.steps:
             self.bench.watch.say(f"continuing after step {done.steps} of {self.steps}: {len(library)} experiences")
         loop, gate = self.bench.loop(), self.bench.gate()
+        pool = kept(start, events, stats)
         trials = self.bench.folder.read_trials([(batch.epoch, batch.step) for batch in islice(self.plan(), done.steps)])
         for batch in islice(self.plan(), done.steps, None):
             if len(stats) == done.steps:  # the first of these steps: what lies beyond it is of a run that was stopped
                 self.bench.folder.rewind(library, events)
-            library, news, of_step = await self.step(loop, gate, batch, library, events, trials)
-            events, stats = events + news, (*stats, of_step)
-            self.bench.folder.finish_step(batch.epoch, batch.step, library, news, stats)
+            library, turn = await self.gone_on_from(gate, pool, batch, library, events)
+            library, news, of_step = await self.step(loop, gate, batch, library, events + turn, trials)
+            events, stats = events + turn + news, (*stats, of_step)
+            self.bench.folder.finish_step(batch.epoch, batch.step, library, turn + news, stats)
+            if of_step.gate and of_step.gate.kept:
+                pool = joined(pool, Snapshot(batch.step, library))
             self.log_step(of_step, self.steps)
         chosen = await self.returned(gate, start, library, events, stats)
         validated = await gain(gate, start, chosen.library) if gate else None
@@ -76,7 +81,7 @@ class Learning:
         self, gate: Gate | None, start: Library, last: Library, events: Journal, stats: Sequence[StepStats]
     ) -> Chosen:
         """The best validated library; where that is not the last, the run goes back to it, which the journal tells."""
-        chosen = await best_validated(gate, start, last, events, stats) if gate else Chosen(last)
+        chosen = await self.chosen(gate, start, last, events, stats) if gate else Chosen(last)
         if not chosen.reason:
             self.bench.folder.rewind(last, events)
             return chosen
@@ -86,6 +91,27 @@ class Learning:
         news = record_restore(events, last, chosen.library, actor=ACTOR, at=at, step=step, reason=chosen.reason)
         self.bench.folder.go_back(chosen.library, events + news)
         return chosen
+
+    async def chosen(
+        self, gate: Gate, start: Library, last: Library, events: Journal, stats: Sequence[StepStats]
+    ) -> Chosen:
+        """What the gate's answers say is best, of a line of descent or of a pool."""
+        if self.bench.config.descent == "line":
+            return await best_validated(gate, start, last, events, stats)
+        return await best_of(gate, await voted(gate, kept(start, events, stats)), last)
+
+    async def gone_on_from(
+        self, gate: Gate | None, pool: Sequence[Snapshot], batch: Batch, last: Library, events: Journal
+    ) -> tuple[Library, Journal]:
+        """The library that a step begins with, and the event of going back to it when that is not the last."""
+        if gate is None or self.bench.config.descent == "line":
+            return last, ()
+        chosen = await parent(gate, pool, step=batch.step)
+        if chosen.library.texts == last.texts:
+            return last, ()
+        library, reason = with_later_uses(chosen.library, last), f"step {batch.step} goes on from {chosen}"
+        self.bench.watch.say(reason)
+        return library, record_restore(events, last, library, actor=ACTOR, at=_now(), step=batch.step, reason=reason)
 
     def plan(self) -> Iterator[Batch]:
         """The run's steps; those of an epoch are known when the epochs before it are done."""

@@ -13,6 +13,10 @@ def require_training_free(config: RunConfig) -> None:
         )
     if config.gate == "paired" and not (config.val or config.val_fraction):
         raise ConfigError("gate: paired needs validation problems: give --val FILE or --val-fraction 0.3")
+    if config.descent == "pool" and (config.gate == "none" or not (config.val or config.val_fraction)):
+        raise ConfigError(
+            "descent: pool draws by validation answers: give --val FILE or --val-fraction 0.3, and a gate"
+        )
     require_sizes(config)
     if not config.continuous_learning_grpo:
         raise ConfigError(
