@@ -23,6 +23,7 @@ from gym.core.problem import Problem
 from gym.embedding import DIM, Vectors
 from gym.embedding.encoders import open_encoder
 from gym.embedding.hashing import HashingEmbedder
+from gym.embedding.scan import Scan
 from gym.embedding.search import BLOCK, best, cosines
 from gym.embedding.store import Store
 from gym.llm.local.get import fetch
@@ -111,14 +112,25 @@ def show_search(table: Table, rows: Vectors, queries: Vectors) -> None:
     def block(asked: Vectors) -> list[list[int]]:
         return [best(row, K).tolist() for row in cosines(rows, asked)]
 
+    scanned: list[Scan] = []
+
+    def lone(one: Vectors) -> list[int]:
+        found: list[int] = best(scanned[0].cosines(one, k=K), K).tolist()
+        return found
+
     sample, blocks = queries[:60], np.split(queries, len(queries) // BLOCK)
-    right = [sorted(found) for found in block(sample)] == [sorted(sort(one)) for one in sample]
     plain = Times.of(partial(sort, one) for one in sample)
     together = Times.of((partial(block, asked) for asked in blocks), BLOCK)
-    alone = Times.of(partial(block, one[None]) for one in sample)
+    made = Times.of([lambda: scanned.append(Scan(rows))])
+    alone = Times.of(partial(lone, one) for one in sample)
     table.add(f"a query, {BLOCK} asked at once", str(together), f"product and sort, one by one {plain}",
               f"<= {MAX_QUERY_MS:g} ms", together.median <= MAX_QUERY_MS)  # fmt: skip
-    table.add("a query asked alone", str(alone), f"product and sort {plain}")
+    right = block(sample) == [lone(one) for one in sample] and all(
+        sorted(found) == sorted(sort(one)) for found, one in zip(block(sample), sample, strict=True)
+    )
+    table.add("a query asked alone", str(alone), f"product and sort {plain}", f"<= {MAX_QUERY_MS:g} ms",
+              alone.median <= MAX_QUERY_MS)  # fmt: skip
+    table.add("  what it asks made, once a library", f"{made.median:.0f} ms")
     table.add("  the entries found", "those of the sort" if right else "others", "", "the same", right)
 
 

@@ -257,6 +257,11 @@ class RunConfig(BaseModel):
         le=1.0,
         description="accept an unclear step from this mean difference on (default: keep the older)",
     )
+    descent: Literal["line", "pool"] = Field(
+        default="line",
+        description="a step goes on from the last library, or from one of all that the gate kept, drawn by how many validation "
+        "problems it answers best",
+    )
     experience_lib_path: str = Field(default="", description="library to start from")
     experience_max_size: int = Field(default=100, ge=1, description="entries at most")
     experience_token_budget: int = Field(

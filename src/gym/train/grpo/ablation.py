@@ -22,9 +22,10 @@ from gym.evaluation.variants import Load, Variant
 from gym.files import write_atomic
 from gym.llm.brake import Brake
 from gym.train.grpo import baseline
+from gym.train.grpo.requirements import require_training_free
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.task import held_out_reward, load_task, run_folder, train_reward
-from gym.train.grpo.training_free_workflow import Run, atrain, library_input, require_training_free
+from gym.train.grpo.task import held_out_reward, library_input, load_task, run_folder, train_reward
+from gym.train.grpo.training_free_workflow import Run, atrain
 from gym.train.grpo.watch import Watch
 
 OUTCOME = "outcome.json"

@@ -168,9 +168,10 @@ def is_on(config: RunConfig, problems: int) -> bool:
 
 def require_problems(config: RunConfig, problems: int) -> None:
     """Raise `ConfigError` when a gate is asked for by name that so few validation problems cannot give."""
-    if config.gate == "paired" and not is_on(config, problems):
+    needs = "gate: paired" if config.gate == "paired" else "descent: pool" if config.descent == "pool" else ""
+    if needs and not is_on(config, problems):
         raise ConfigError(
-            f"gate: paired needs {fewest(config.gate_error)} validation problems or more to decide anything with "
+            f"{needs} needs {fewest(config.gate_error)} validation problems or more to decide anything with "
             f"gate_error {config.gate_error:g}, not {problems}"
         )
 

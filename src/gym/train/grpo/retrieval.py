@@ -15,6 +15,7 @@ from gym.core.experience import Library
 from gym.core.problem import Problem
 from gym.embedding import Embedder, Vectors
 from gym.embedding.hashing import HashingEmbedder
+from gym.embedding.scan import Scan, scan
 from gym.embedding.search import BLOCK, best, cosines
 from gym.embedding.store import Store
 
@@ -107,9 +108,15 @@ class _Ranking:
             return self.library
         if (query, rule) not in self._known:
             asked = [each for each in self._retrieval.block(query) if (each, rule) not in self._known]
-            scores = cosines(self._rows, self._retrieval.store.rows(asked))
+            scores = self._scores(asked, rule)
             self._known.update(((each, rule), self._chosen(row, rule)) for each, row in zip(asked, scores, strict=True))
         return self._known[query, rule]
+
+    def _scores(self, asked: Sequence[str], rule: Rule) -> Vectors:
+        rows, queries = self._rows, self._retrieval.store.rows(asked)
+        if len(asked) > 1 or self._scan is None:
+            return cosines(rows, queries)
+        return self._scan.cosines(queries[0], k=rule.k, relevance=rule.relevance)[None]
 
     def _fits_whole(self, rule: Rule) -> bool:
         return self._tokens <= rule.token_budget and (rule.mode == "auto" or len(self.library) <= rule.k)
@@ -145,6 +152,10 @@ class _Ranking:
     @cached_property
     def _rows(self) -> Vectors:
         return self._retrieval.store.rows(self.library.texts)
+
+    @cached_property
+    def _scan(self) -> Scan | None:
+        return scan(self._rows)
 
     @cached_property
     def _sizes(self) -> "NDArray[np.int_]":

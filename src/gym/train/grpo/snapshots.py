@@ -47,16 +47,23 @@ class Chosen(NamedTuple):
 async def best_validated(
     gate: Gate, start: Library, last: Library, events: Sequence[Event], steps: Sequence[StepStats]
 ) -> Chosen:
-    """What the run should return: its last library unless an older one that none has beaten scores higher."""
+    """What a line of descent should return: its last library unless an older one that none has beaten scores higher."""
     if not any(step.gate and step.gate.kept and step.gate.verdict == "unclear" for step in steps):
         return Chosen(last)
     left = [Snapshot(one.step, replay(event for event in events if event.step <= one.step)) for one in steps]
-    pool = unbeaten(start, left, [step.gate for step in steps])
+    return await best_of(gate, unbeaten(start, left, [step.gate for step in steps]), last)
+
+
+async def best_of(gate: Gate, pool: Sequence[Snapshot], last: Library) -> Chosen:
+    """The best of a pool on all validation problems; nothing is asked when there is no choice."""
+    if len(pool) == 1 and pool[0].library.texts == last.texts:
+        return Chosen(last)
     found = await best(gate, [snapshot.library for snapshot in pool])
     chosen = pool[found.place]
-    if chosen is pool[-1]:
+    if chosen.library.texts == last.texts:
         return Chosen(last)
-    told = f"{found.means[found.place]:.3f} at {chosen}, {found.means[-1]:.3f} at {pool[-1]}"
+    others = [f"{mean:.3f} at {snapshot}" for mean, snapshot in zip(found.means, pool, strict=False)]
+    told = ", ".join([others.pop(found.place), *reversed(others)]) if others else f"{chosen}, the latest that was kept"
     return Chosen(
         with_later_uses(chosen.library, last),
         f"best of {len(pool)} libraries on {found.problems} validation problems: {told}",

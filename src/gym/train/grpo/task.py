@@ -15,6 +15,7 @@ from gym.train.grpo.domains.base import Domain, Loaded
 from gym.train.grpo.domains.columns import require_ground_truth
 from gym.train.grpo.domains.rows import locate
 from gym.train.grpo.domains.splits import overlap, split
+from gym.train.grpo.experience_manager import read_library
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.run_dir import safe_name
 
@@ -37,6 +38,12 @@ class Task(NamedTuple):
 def problems_digest(problems: Sequence[Problem]) -> str:
     """SHA-256 of everything that is known of the problems, in their order."""
     return digest([problem.model_dump(mode="json") for problem in problems])
+
+
+def library_input(config: RunConfig) -> dict[str, str]:
+    """The digest of the library to start from, so that a changed one is noticed on resume."""
+    path = config.experience_lib_path
+    return {"experience_lib": digest(read_library(path).to_json())} if path else {}
 
 
 def load_domain(config: RunConfig) -> Domain:
