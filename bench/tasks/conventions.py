@@ -33,29 +33,6 @@ def csv(rng: Random, count: int) -> Sequence[Row]:
     return rows
 
 
-PARTS = (
-    ("in the morning", "AM", range(5, 12)),
-    ("in the afternoon", "PM", range(1, 6)),
-    ("in the evening", "PM", range(6, 11)),
-)
-MINUTES = (("{} o'clock", 0), ("half past {}", 30), ("quarter past {}", 15), ("10 past {}", 10), ("20 past {}", 20))
-CLOCK_QUESTIONS = (
-    "Write as a clock time: {}.",
-    "The courier comes at {}. Write that as a clock time.",
-    "The repair starts at {}. Write that as a clock time.",
-)
-
-
-def clock(rng: Random, count: int) -> Sequence[Row]:
-    """A time of day as people say it; the answer is h:mm AM or PM."""
-    kinds = [[(part, hour, minute) for hour, minute in product(part[2], MINUTES)] for part in PARTS]
-    rows = []
-    for place, (part, hour, (words, minute)) in enumerate(in_turn(rng, kinds, count)):
-        told = f"{words.format(hour)} {part[0]}"
-        rows.append(Row(CLOCK_QUESTIONS[place // 3 % 3].format(told), f"{hour}:{minute:02d} {part[1]}"))
-    return rows
-
-
 THINGS = (
     ("parking", "Is parking"),
     ("gift wrapping", "Is gift wrapping"),
@@ -115,13 +92,6 @@ FAMILIES = (
         ),
         csv,
         max_tokens=48,
-    ),
-    Family(
-        "clock",
-        CONVENTION,
-        ("When asked for a clock time, write only <hour>:<two-digit minutes> AM or PM, without a leading zero.",),
-        clock,
-        max_tokens=24,
     ),
     Family(
         "yes_no",
