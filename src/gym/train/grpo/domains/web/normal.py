@@ -20,7 +20,7 @@ _DATES = (
     (re.compile(rf"\b{_DAY}(?: of)? (?P<m>{_MONTH})\.?,? (?P<y>\d{{4}})\b"), 1),
 )
 _MONTH_OF = re.compile(rf"\b(?P<m>{_MONTH})\.?,? (?:of )?(?P<y>\d{{4}})\b")
-_MARKUP = str.maketrans({mark: "" for mark in "`*\"'“”‘’«»„"} | dict.fromkeys("‐‑‒–—−", "-") | {"&": " and "})
+_MARKUP = str.maketrans(dict.fromkeys("`*\"'“”‘’«»„", "") | dict.fromkeys("‐‑‒–—−", "-") | {"&": " and "})
 _REWRITES = (
     (re.compile(r"\(\)"), ""),
     (re.compile(r"\b(?:[^\W\d_]\.){2,}"), lambda match: match[0].replace(".", "")),
