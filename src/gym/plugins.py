@@ -31,6 +31,7 @@ KINDS = {
     "provider": Kind("gym.llm.providers", "PROVIDER"),
     "reward": Kind("gym.train.grpo.rewards", "REWARD", elsewhere=_WEB),
     "domain": Kind("gym.train.grpo.domains", "DOMAIN"),
+    "searcher": Kind("gym.web.searchers", "SEARCHER"),
     "tool": Kind("gym.train.grpo.tools", "TOOL", {"python": "python_sandbox"}),
 }
 
