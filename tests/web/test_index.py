@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gym.errors import ConfigError, StorageError
 from gym.web.index import SiteIndex, match_query
-from gym.web.page import PART_CHARS, Page
+from gym.web.page import PART_CHARS
 
 PAGES = {
     "index.html": ("Halden Works", "Welcome. People, products and history."),
@@ -18,14 +18,6 @@ PAGES = {
     "products/turbine.html": ("Turbine", "The café in hall 3 serves engineers. It was designed in 1999."),
     "notes.txt": ("no page", "turbine"),
 }
-
-
-def read(html: bytes, url: str) -> Page:
-    """As simple as the pages here."""
-    text = html.decode("utf-8")
-    title = re.search(r"<title>(.*?)</title>", text)
-    body = re.sub(r"<title>.*?</title>|<[^>]+>", "", text).strip()
-    return Page(url=url, title=title[1] if title else "", text=body)
 
 
 def write(folder: Path, pages: dict[str, tuple[str, str]]) -> Path:
@@ -43,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 def index(folder: Path, **changes: object) -> SiteIndex:
     settings = {"cache": folder.parent / "cache"} | changes
-    return SiteIndex.of({"halden.example": folder}, read, **settings)  # type: ignore[arg-type]
+    return SiteIndex.of({"halden.example": folder}, **settings)  # type: ignore[arg-type]
 
 
 def urls(found: SiteIndex, query: str, count: int = 10) -> list[str]:

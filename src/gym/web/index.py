@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import quote
 
+from lxml import etree
+
+from gym import __version__
 from gym.core.text import word_set
 from gym.errors import ConfigError, StorageError
 from gym.llm.local.weights import cache_dir
-from gym.web.page import Page
+from gym.web.charset import decoded
+from gym.web.readable import read_html
 from gym.web.searching import Hit
-
-Read = Callable[[bytes, str], Page]
-"""The page that HTML from a URL is."""
 
 SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 FORMAT = "1"
@@ -83,8 +84,8 @@ def url_of(host: str, relative: Path) -> str:
 
 
 def digest_of(files: Iterable[File]) -> str:
-    """SHA-256 of the pages and their addresses."""
-    found = hashlib.sha256(FORMAT.encode())
+    """SHA-256 of the pages, their addresses, and what reads them."""
+    found = hashlib.sha256(f"{FORMAT} {__version__} {etree.LXML_VERSION}".encode())
     for file in files:
         found.update(f"\0{file.url}\0".encode())
         found.update(hashlib.sha256(file.path.read_bytes()).digest())
@@ -124,7 +125,6 @@ class SiteIndex:
     def of(
         cls,
         sites: Mapping[str, Path],
-        read: Read,
         *,
         cache: Path | None = None,
         shows: Callable[[str], bool] = lambda url: True,
@@ -140,7 +140,7 @@ class SiteIndex:
         path = (cache or cache_dir("web-index")) / f"{digest_of(files)}.sqlite"
         if not path.exists():
             say(f"indexing {len(files):,} pages of {', '.join(sorted(sites))}")
-            _write(path, files, read)
+            _write(path, files)
         return cls(path, shows=shows)
 
     async def search(self, query: str, *, count: int) -> tuple[Hit, ...]:
@@ -171,7 +171,7 @@ def _told(snippet: str, number: int, of: int) -> str:
     return text if of == 1 else f"(part {number} of {of}) {text}"
 
 
-def _write(path: Path, files: Iterable[File], read: Read) -> None:
+def _write(path: Path, files: Iterable[File]) -> None:
     """The index as a whole or not at all: made beside its place and moved there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +184,7 @@ def _write(path: Path, files: Iterable[File], read: Read) -> None:
             pages.execute("PRAGMA synchronous = OFF")
             pages.execute(_SCHEMA)
             pages.execute("BEGIN")
-            pages.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", _rows(files, read))
+            pages.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", _rows(files))
             pages.execute("COMMIT")
             pages.execute("INSERT INTO parts(parts) VALUES ('optimize')")
         os.replace(temporary, path)
@@ -195,8 +195,8 @@ def _write(path: Path, files: Iterable[File], read: Read) -> None:
             os.unlink(temporary)
 
 
-def _rows(files: Iterable[File], read: Read) -> Iterator[tuple[str, int, int, str, str]]:
+def _rows(files: Iterable[File]) -> Iterator[tuple[str, int, int, str, str]]:
     for file in files:
-        page = read(file.path.read_bytes(), file.url)
+        page = read_html(file.url, decoded(file.path.read_bytes(), ""))
         for part in page.parts():
             yield file.url, part.number, part.of, page.title, part.text

@@ -13,7 +13,6 @@ from gym.web.site.relations import RELATIONS
 from gym.web.site.wording import KNOWN, asked, both, phrase
 from gym.web.site.world import Fact, Thing, World
 
-
 Shape = Callable[[], Draft | None]
 
 

@@ -101,7 +101,9 @@ def _sorted(world: World, kind: str) -> list[Thing]:
 
 def _news(plan: Plan) -> list[tuple[Inline, ...]]:
     """The newest first."""
-    return [(f"{event.date[:4]}: ", Link(headline(plan, event), path)) for event, path in reversed(tuple(plan.news.items()))]
+    return [
+        (f"{event.date[:4]}: ", Link(headline(plan, event), path)) for event, path in reversed(tuple(plan.news.items()))
+    ]
 
 
 def _turned(path: str, title: str, items: Sequence[tuple[Inline, ...]]) -> Iterator[Page]:

@@ -6,8 +6,8 @@ the question names holds the answer; and the walk is the shortest that leads pas
 
 from typing import NamedTuple
 
-from gym.web.site.built import FRONT, Built
 from gym.web.site.blocks import Statement
+from gym.web.site.built import FRONT, Built
 from gym.web.site.forms import accepted
 from gym.web.site.meaning import anchor
 from gym.web.site.question import Draft
