@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gym.core.problem import tool_use
 from gym.evaluation import bill, charts, credited, drawn, scores
+from gym.evaluation.closed_book import LABEL, TOLD
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, number
 from gym.evaluation.page import Chart, Section, Table
 from gym.evaluation.selection import selection
@@ -65,15 +66,17 @@ def _used(report: "Report") -> str:
 def _result(report: "Report") -> Section | None:
     rows = [
         scores.Row(name, one, strong=name == "after")
-        for name, one in (("before", report.before), ("after", report.after))
+        for name, one in ((LABEL, report.closed_book), ("before", report.before), ("after", report.after))
         if one is not None
     ]
     if not rows:
         return None
-    text = (scores.MEAN, scores.told(report.gain)) if report.gain else (scores.MEAN,)
+    text = [scores.MEAN, *([scores.told(report.gain)] if report.gain else [])]
+    if report.over_closed_book:
+        text.append(f"{TOLD} {scores.told(report.over_closed_book, 'After against it, paired')}")
     return Section(
         "What it is worth",
-        text,
+        tuple(text),
         scores.table(rows, "Scores on held-out problems"),
         scores.chart(rows, "accuracy", "Mean reward on held-out problems"),
     )

@@ -139,7 +139,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        session.agent.solver if session.agent else session.executor.remote(domain.solver),
+        session.agent.solver if session.agent and config.mode == "agent" else session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
