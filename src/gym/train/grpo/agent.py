@@ -39,7 +39,7 @@ async def open_agent(
     Raises `ConfigError` for an unknown tool or a server that does not start, `MissingExtra` without its package.
     """
     async with AsyncExitStack() as stack:
-        servers = [await _opened(name, config, stack, environ) for name in config.tools or DEFAULT_TOOLS]
+        servers = [await _opened(name, config, stack, environ, say) for name in config.tools or DEFAULT_TOOLS]
         for server in config.mcp_servers:
             if f"mcp:{server}" not in config.tools:
                 say(f"the MCP server {server!r} is not used: tools has no mcp:{server}")
@@ -54,7 +54,19 @@ async def open_agent(
         yield Agent(solver, isolation)
 
 
-async def _opened(name: str, config: RunConfig, stack: AsyncExitStack, environ: Mapping[str, str] | None) -> ToolServer:
+async def _opened(
+    name: str,
+    config: RunConfig,
+    stack: AsyncExitStack,
+    environ: Mapping[str, str] | None,
+    say: Callable[[str], None],
+) -> ToolServer:
+    if name == "web":
+        from gym.train.grpo.tools.web import WebTools  # a parser and more, for those who use them
+        from gym.web.opened import open_web
+
+        web = await stack.enter_async_context(open_web(config, say=say))
+        return WebTools(web, max_visits=config.web_max_visits)
     if name.startswith("mcp:"):
         from gym.train.grpo.tools.mcp import mounted  # an extra
 

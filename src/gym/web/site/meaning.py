@@ -78,7 +78,8 @@ def _meant(description: Description, world: World) -> Iterator[Meant]:
                     yield Meant(fact.subject, (fact,))
         case Step(relation, of, back, qualifier):
             for thing, facts in _meant(of, world):
-                for fact in world.facts:
-                    here, there = (fact.target, fact.subject) if back else (fact.subject, fact.target)
-                    if (here, fact.relation, fact.qualifier) == (thing, relation, qualifier) and there:
-                        yield Meant(there, (*facts, fact))
+                told = world.pointing(thing, relation) if back else world.told(thing, relation)
+                for fact in told:
+                    end = fact.subject if back else fact.target
+                    if fact.qualifier == qualifier and end:
+                        yield Meant(end, (*facts, fact))
