@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -25,10 +25,10 @@ from gym.llm.local.weights import cache_dir
 from gym.web.charset import decoded
 from gym.web.readable import read_html
 from gym.web.searching import Hit
+from gym.web.survey import PAGE_SUFFIXES, found
 
-SUFFIXES = frozenset({".html", ".htm", ".xhtml"})
 FORMAT = "1"
-"""Of the index; part of its digest."""
+"""Of the index; part of its name."""
 MOST_WORDS = 32
 """Of a query; what follows is not looked for."""
 TITLE_WEIGHT = 4.0
@@ -58,38 +58,19 @@ class File(NamedTuple):
     url: str
 
 
-def files_of(sites: Mapping[str, Path]) -> list[File]:
-    """The HTML files of each host's folder, in the order of their URLs; what lies outside of the folder is not in it.
-
-    Raises `ConfigError` for a folder that does not exist.
-    """
-    return [file for host in sorted(sites) for file in _files(host, sites[host])]
+def files_of(host: str, folder: Path) -> list[File]:
+    """The pages of a host's folder in the order of their URLs."""
+    names = [name for name in found(folder) if name.lower().endswith(PAGE_SUFFIXES)]
+    return sorted((File(folder / name, f"http://{host}/{quote(name)}") for name in names), key=lambda file: file.url)
 
 
-def _files(host: str, folder: Path) -> list[File]:
-    if not folder.is_dir():
-        raise ConfigError(f"site {host!r}: the folder {str(folder)!r} does not exist")
-    root = folder.resolve()
-    found = (path for path in root.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
-    inside = (path for path in found if path.resolve().is_relative_to(root))
-    return sorted((File(path, url_of(host, path.relative_to(root))) for path in inside), key=lambda file: file.url)
-
-
-def url_of(host: str, relative: Path) -> str:
-    """
-    >>> url_of("halden.example", Path("people/a b.html"))
-    'http://halden.example/people/a%20b.html'
-    """
-    return f"http://{host}/{quote(relative.as_posix())}"
-
-
-def digest_of(files: Iterable[File]) -> str:
-    """SHA-256 of the pages, their addresses, and what reads them."""
-    found = hashlib.sha256(f"{FORMAT} {__version__} {etree.LXML_VERSION}".encode())
-    for file in files:
-        found.update(f"\0{file.url}\0".encode())
-        found.update(hashlib.sha256(file.path.read_bytes()).digest())
-    return found.hexdigest()
+def pages_digest(host: str, folder: Path) -> str:
+    """SHA-256 of a host's pages and their addresses."""
+    digest = hashlib.sha256()
+    for file in files_of(host, folder):
+        digest.update(f"\0{file.url}\0".encode())
+        digest.update(hashlib.sha256(file.path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def match_query(query: str) -> str:
@@ -134,11 +115,12 @@ class SiteIndex:
 
         Raises `ConfigError` for a folder that does not exist or holds no page, `StorageError` when it cannot be written.
         """
-        files = files_of(sites)
-        if not files:
-            raise ConfigError(f"no HTML file in {', '.join(str(folder) for folder in sites.values())}")
-        path = (cache or cache_dir("web-index")) / f"{digest_of(files)}.sqlite"
+        digests = [pages_digest(host, sites[host]) for host in sorted(sites)]
+        path = (cache or cache_dir("web-index")) / f"{_name(digests)}.sqlite"
         if not path.exists():
+            files = [file for host in sorted(sites) for file in files_of(host, sites[host])]
+            if not files:
+                raise ConfigError(f"there is no page in {', '.join(str(folder) for folder in sites.values())}")
             say(f"indexing {len(files):,} pages of {', '.join(sorted(sites))}")
             _write(path, files)
         return cls(path, shows=shows)
@@ -150,20 +132,26 @@ class SiteIndex:
 
     def find(self, query: str, *, count: int) -> tuple[Hit, ...]:
         """What `search` gives, for whoever may wait some hundredths of a second."""
-        found: dict[str, Hit] = {}
+        hits: dict[str, Hit] = {}
         if asked := match_query(query):
             for (row,) in self._pages.execute(_BEST, (asked,)):
-                if len(found) == count:
+                if len(hits) == count:
                     break
                 url, number, of, title = self._pages.execute(_ROW, (row,)).fetchone()
-                if url not in found and self._shows(url):
+                if url not in hits and self._shows(url):
                     (snippet,) = self._pages.execute(_SNIPPET, (asked, row)).fetchone()
-                    found[url] = Hit(title=title, url=url, snippet=_told(snippet, number, of))
-        return tuple(found.values())
+                    hits[url] = Hit(title=title, url=url, snippet=_told(snippet, number, of))
+        return tuple(hits.values())
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._pages.close()
+
+
+def _name(digests: Sequence[str]) -> str:
+    """Of the pages, and of what reads them."""
+    made_by = f"{FORMAT} {__version__} {etree.LXML_VERSION}"
+    return hashlib.sha256("\n".join([made_by, *digests]).encode()).hexdigest()
 
 
 def _told(snippet: str, number: int, of: int) -> str:
@@ -197,6 +185,6 @@ def _write(path: Path, files: Iterable[File]) -> None:
 
 def _rows(files: Iterable[File]) -> Iterator[tuple[str, int, int, str, str]]:
     for file in files:
-        page = read_html(file.url, decoded(file.path.read_bytes(), ""))
+        page = read_html(file.url, decoded(file.path.read_bytes()))
         for part in page.parts():
             yield file.url, part.number, part.of, page.title, part.text

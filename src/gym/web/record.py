@@ -1,7 +1,7 @@
 """pages.jsonl: what the web looked like to a run, a line an address or a query, written before anyone reads it.
 
-What was seen once is what the run sees from then on, a refusal as well: a resumed run asks its model what it asked before,
-and a replay needs no server. Texts are compressed and stay in the file. A torn last line is dropped, as in calls.jsonl.
+What was seen once is what the run sees from then on, a refused page as well: a resumed run asks its model what it asked
+before, and a replay needs no server. Texts are compressed and stay in the file. A torn last line is dropped, as in calls.jsonl.
 """
 
 import asyncio
@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar
 from urllib.parse import urldefrag
 from weakref import WeakValueDictionary
 
-from gym import errors
-from gym.errors import ConfigError, ConnectionFailed, ProviderError
+from gym.errors import ConfigError, ConnectionFailed
 from gym.llm.line_file import LineFile
 from gym.web.fetching import Fetcher, Refusal
 from gym.web.page import Page
@@ -31,8 +30,8 @@ log = logging.getLogger(__name__)
 FILE = "pages.jsonl"
 """Its name in a run's folder."""
 
-Kind = Literal["page", "refusal", "hits", "error", "site"]
-_GROUP: Mapping[Kind, str] = {"page": "fetch", "refusal": "fetch", "hits": "search", "error": "search", "site": "site"}
+Kind = Literal["page", "refusal", "hits", "site"]
+_GROUP: Mapping[Kind, str] = {"page": "fetch", "refusal": "fetch", "hits": "search", "site": "site"}
 
 
 class Asked(NamedTuple):
@@ -87,18 +86,14 @@ class WebRecord:
         """Record what was found at an address."""
         self._append("page" if isinstance(found, Page) else "refusal", url, found.model_dump(mode="json"))
 
-    def found(self, asked: Asked) -> tuple[Hit, ...] | ProviderError | None:
-        """What a query gave, or the error it ended in; None when nobody asked."""
-        return self._find("search", _key(asked), _hits_or_error)
+    def found(self, asked: Asked) -> tuple[Hit, ...] | None:
+        """What a query gave; None when nobody asked, or nobody answered."""
+        return self._find("search", _key(asked), _hits)
 
-    def keep_found(self, asked: Asked, found: Sequence[Hit] | ProviderError) -> None:
+    def keep_found(self, asked: Asked, found: Sequence[Hit]) -> None:
         """Record what a query gave."""
-        if isinstance(found, ProviderError):
-            value = {"type": type(found).__name__, "message": str(found), "status": found.status}
-            self._append("error", _key(asked), value)
-        else:
-            self._append("hits", _key(asked), [hit.model_dump(mode="json") for hit in found])
-            self.queries[asked.service] += 1
+        self._append("hits", _key(asked), [hit.model_dump(mode="json") for hit in found])
+        self.queries[asked.service] += 1
 
     def require_same(self, host: str, digest: str) -> None:
         """Remember the pages of a site by their digest; raises `ConfigError` when the run began with others."""
@@ -201,28 +196,19 @@ class RecordedSearcher:
         self._turns = _Turns()
 
     async def search(self, query: str, *, count: int) -> tuple[Hit, ...]:
-        """What the query gave when the run first asked it; raises what it raised then."""
+        """What the query gave when the run first asked it. An error is not kept: a resumed run asks again."""
         asked = Asked(self._name, " ".join(query.split()), count)
         async with self._turns.of(_key(asked)):
-            known = self._record.found(asked)
-            if known is None:
-                return await self._ask(asked)
-        self._replayed()
-        if isinstance(known, ProviderError):
-            raise known
-        return known
-
-    async def _ask(self, asked: Asked) -> tuple[Hit, ...]:
-        if self._inner is None:
-            raise ConnectionFailed("this query was not asked when the run was recorded, and there is nothing to search")
-        try:
+            if (known := self._record.found(asked)) is not None:
+                self._replayed()
+                return known
+            if self._inner is None:
+                raise ConnectionFailed(
+                    "this query was not asked when the run was recorded, and there is nothing to search"
+                )
             found = await self._inner.search(asked.query, count=asked.most)
-        except ProviderError as error:
-            if not error.fatal:
-                self._record.keep_found(asked, error)
-            raise
-        self._record.keep_found(asked, found)
-        return found
+            self._record.keep_found(asked, found)
+            return found
 
 
 class _Turns:
@@ -257,9 +243,5 @@ def _page_or_refusal(kind: str, value: Any) -> Page | Refusal:
     return Page.model_validate(value) if kind == "page" else Refusal.model_validate(value)
 
 
-def _hits_or_error(kind: str, value: Any) -> tuple[Hit, ...] | ProviderError:
-    if kind == "hits":
-        return tuple(map(Hit.model_validate, value))
-    known = getattr(errors, value["type"], None)
-    raised = known if isinstance(known, type) and issubclass(known, ProviderError) else ProviderError
-    return raised(value["message"], status=value["status"])
+def _hits(kind: str, value: Any) -> tuple[Hit, ...]:
+    return tuple(map(Hit.model_validate, value))
