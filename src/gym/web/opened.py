@@ -34,13 +34,16 @@ async def open_web(config: RunConfig, *, say: Callable[[str], None] = lambda tex
         raise ConfigError("the web tool has nowhere to go: give web_sites (a folder, an address) or web_hosts")
     async with AsyncExitStack() as stack:
         places = {
-            name.lower(): await stack.enter_async_context(served(name, where)) for name, where in config.web_sites.items()
+            name.lower(): await stack.enter_async_context(served(name, where))
+            for name, where in config.web_sites.items()
         }
         guard = Guard(places, config.web_hosts, config.web_block)
         visitor = await stack.enter_async_context(open_visitor(guard, Pace(config.web_delay)))
         if config.web_hosts:
             hosts = ", ".join(config.web_hosts)
-            say(f"the web tool visits {hosts}: robots.txt is kept, {config.web_delay:g} s between two requests to a host")
+            say(
+                f"the web tool visits {hosts}: robots.txt is kept, {config.web_delay:g} s between two requests to a host"
+            )
         if config.web_fetcher == "browser":
             from gym.web.browser import open_browser  # an extra
 
