@@ -1,8 +1,9 @@
 """The parts of a report in reading order, as text, tables and charts; `page` sets them as Markdown or HTML."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gym.core.problem import tool_use
+from gym.core.problem import ToolUse, tool_use
 from gym.evaluation import bill, charts, credited, drawn, scores
 from gym.evaluation.closed_book import LABEL, TOLD
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, number
@@ -140,7 +141,17 @@ def _tools(report: "Report") -> Section | None:
         return None
     text = "An error is a call that did not do what was asked; the model was told, and could go on."
     table = Table("Tool use", ("", "tool", "calls", "calls per rollout", "errors"), rows, frozenset({2, 3}))
-    return Section("Tools", (text,), table)
+    return Section("Tools", (text, *_visits(sides)), table)
+
+
+def _visits(sides: Sequence[tuple[str, Mapping[str, ToolUse], int]]) -> tuple[str, ...]:
+    """What web tools cost beside tokens."""
+    told = [
+        f"{side} {visits:,} ({visits / max(answers, 1):.2f} a rollout)"
+        for side, tools, answers in sides
+        if (visits := sum(used.visits for used in tools.values()))
+    ]
+    return (f"Pages fetched: {', '.join(told)}.",) if told else ()
 
 
 def _identity(report: "Report") -> Section:
