@@ -22,7 +22,7 @@ OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
     "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
-    "web_sites", "web_hosts", "web_fetcher", "web_block", "web_max_visits", "web_delay",
+    "web_sites", "web_hosts", "web_fetcher", "web_search", "web_block", "web_max_visits", "web_delay",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
     "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path", "retrieval", "retrieval_k", "relevance",
     "encoder", "experience_token_budget",

@@ -24,12 +24,13 @@ async def open_search(
     guard: Guard,
     environ: Mapping[str, str] | None = None,
     *,
+    asked: Callable[[], None] = lambda: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[Searcher | None]:
     """The searcher called `name`; None for `none`, and where there is no folder of a site to index.
 
-    Pages that may not be visited are not among an index's hits. Raises `ConfigError` for an unknown service, or one without
-    its key.
+    `asked` is told of each query that a service answered. Pages that may not be visited are not among an index's hits.
+    Raises `ConfigError` for an unknown service, or one without its key.
     """
     if name == NONE or (name == SITE and not sites):
         yield None
@@ -40,7 +41,7 @@ async def open_search(
         finally:
             index.close()
     else:
-        async with open_live_search(name, environ) as service:
+        async with open_live_search(name, environ, asked=asked) as service:
             yield service
 
 

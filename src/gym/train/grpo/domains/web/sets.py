@@ -5,6 +5,7 @@ A set is a file below `--data-dir` under one of its usual names. Options choose 
 
 import random
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -21,6 +22,8 @@ SETS: Mapping[str, tuple[str, ...]] = {
 }
 """Name -> file names without suffix, the first that exists."""
 SUFFIXES = (".jsonl", ".json", ".parquet", ".csv")
+MADE = ("train.jsonl", "val.jsonl", "test.jsonl", "questions.jsonl")
+"""What `gym web make-site` writes beside its pages."""
 COLUMNS = ("lang", "level", "type", "tag", "domain")
 """What an option may be a value of."""
 
@@ -41,6 +44,11 @@ def wanted(source: str, data_dir: str) -> Wanted:
     options = tuple(filter(None, (word.strip().lower() for word in tail.split(","))))
     if name in SETS:
         return Wanted(str(_file(name, data_dir)), options)
+    if Path(source).name in MADE and not Path(source).parent.is_dir():
+        place = shlex.quote(str(Path(source).parent))
+        raise DataError(
+            f"data file {source!r} does not exist: `gym web make-site --output {place}` makes a site with questions"
+        )
     if "/" in source or Path(head).suffix.lower() in SUFFIXES:
         return Wanted(head if rows.locate(head, data_dir) else source, options)
     near = get_close_matches(name, SETS, n=1)
