@@ -157,7 +157,7 @@ def test_a_killed_run_resumes_and_a_replay_without_the_site_gives_the_same_libra
     whole = train(configured()).folder
     assert [kill_at(call, tmp_path) for call in (12, 10)] == [-signal.SIGKILL] * 2
     killed = tmp_path / "output" / "killed"
-    assert not (killed / "experiences.json").exists()
+    assert not (killed / "report.json").exists()
     with (killed / "pages.jsonl").open("ab") as file:
         file.write(b'{"at": "2026-11-30T00:00:00+00:00", "kind": "pa')
     resumed = train(configured(experiment_name="killed")).folder
