@@ -80,3 +80,9 @@ class Loopback:
 async def loopback() -> AsyncIterator[Loopback]:
     async with AsyncExitStack() as stack:
         yield Loopback(stack)
+
+
+@pytest.fixture
+def loopback_of() -> type[Loopback]:
+    """For tests with a loop of their own."""
+    return Loopback

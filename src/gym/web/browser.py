@@ -72,7 +72,7 @@ class BrowserFetcher:
         async with self._chromium.context() as context:
             await context.route("**/*", _Requests(self._visitor, answer))
             tab = await context.new_page()
-            await tab.goto(str(answer.url), wait_until="domcontentloaded", timeout=0)
+            await tab.goto(str(answer.url), wait_until="commit", timeout=0)
             source = await _settled(tab, self._visitor.limits.bytes)
             place = self._visitor.guard.checked(tab.url)
         if isinstance(place, Refusal):
@@ -97,10 +97,10 @@ class _Requests:
         if self._asked == 1:
             return await _fulfil(route, self._first)
         if request.method != "GET" or request.resource_type not in WANTED or self._asked > REQUESTS:
-            return await route.abort("blockedbyclient")
+            return await _refuse(route)
         answer = await self._visitor.fetch_part(request.url, request.headers.get("accept", "*/*"))
         if isinstance(answer, Refusal) or self._too_much(answer):
-            return await route.abort("blockedbyclient")
+            return await _refuse(route)
         return await _fulfil(route, answer)
 
     def _too_much(self, answer: Answer) -> bool:
@@ -111,6 +111,14 @@ class _Requests:
 async def _fulfil(route: "Route", answer: Answer) -> None:
     headers = {name: value for name, value in answer.headers.items() if name.lower() not in DROPPED}
     await route.fulfill(status=answer.status, headers=headers, body=answer.body)
+
+
+async def _refuse(route: "Route") -> None:
+    """A script's request fails; a page that would move on stays where it is."""
+    if route.request.is_navigation_request():
+        await route.abort("aborted")
+    else:
+        await route.abort("blockedbyclient")
 
 
 async def _settled(tab: "Tab", limit: int) -> str | None:

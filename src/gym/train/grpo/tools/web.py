@@ -194,3 +194,7 @@ def _schema(properties: Mapping[str, Any], required: tuple[str, ...]) -> Mapping
 
 def _error(text: str, label: str) -> ToolResult:
     return ToolResult(text=text, error=True, label=label)
+
+
+TOOL = WebTools
+"""Made once per run, over its web."""
