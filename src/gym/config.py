@@ -183,6 +183,10 @@ class RunConfig(BaseModel):
     web_fetcher: Literal["http", "browser"] = Field(
         default="http", description="how pages are fetched; browser: an installed Chromium, for pages that need scripts"
     )
+    web_search: str = Field(
+        default="site",
+        description="what the web tool searches: site (the folders of web_sites), serper, brave, jina, tavily, searxng, none",
+    )
     web_block: tuple[str, ...] = Field(
         default=(), description="URLs that the web tool refuses, * for anything, e.g. */sitemap.html"
     )

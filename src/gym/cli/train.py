@@ -72,6 +72,9 @@ def show(run: "Run") -> None:
         for family in run.report.families:
             out.print(f"  {family.name}: {percent(family.before.mean)} → {percent(family.after.mean)}")
         out.print(f"paired difference: {points(run.gain)}")
+        if run.report.closed_book and run.report.over_closed_book:
+            print_scores([("closed book", run.report.closed_book)])
+            out.print(f"over closed book: {points(run.report.over_closed_book)}")
     print_tools([("training", tool_use(step.tools for step in run.steps))])
     total = run.report.spent["total"]
     tokens = total["prompt_tokens"] + total["completion_tokens"]

@@ -13,12 +13,15 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 def canonical(url: str) -> URL:
     """A URL as pages are told apart by: escapes and case settled, default port and fragment dropped; raises `ValueError`.
 
-    >>> canonical("HTTP://A.example:80/x y#part")
-    URL('http://a.example/x%20y')
+    >>> str(canonical("HTTP://A.example:80/x y#part")), str(canonical("https://a.example?q"))
+    ('http://a.example/x%20y', 'https://a.example/?q')
     """
     found = URL(url.strip()).with_fragment(None)
     if found.is_absolute() and found.raw_host and found.explicit_port == found.with_port(None).port:
         found = found.with_port(None)
+    if found.raw_host and found.raw_path == "/":
+        query = f"?{found.raw_query_string}" if found.raw_query_string else ""
+        found = URL(f"{found.scheme}://{found.raw_authority}/{query}", encoded=True)
     return found
 
 

@@ -63,10 +63,12 @@ class Client:
     def __init__(self, session: aiohttp.ClientSession, limits: Limits) -> None:
         self._session, self._limits = session, limits
 
-    async def get(self, url: URL, unwanted: Unwanted = anything) -> Answer | Refusal:
+    async def get(
+        self, url: URL, unwanted: Unwanted = anything, *, accept: str = HEADERS["Accept"]
+    ) -> Answer | Refusal:
         """The answer at a URL that the guard has passed; the deadline is the caller's."""
         try:
-            async with self._session.get(url, allow_redirects=False) as response:
+            async with self._session.get(url, allow_redirects=False, headers={"Accept": accept}) as response:
                 kind = response.headers.get("Content-Type", "")
                 if response.ok and not response.headers.get("Location") and (refusal := unwanted(url, kind)):
                     return refusal

@@ -147,9 +147,9 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
 
 
 def _unfit(url: URL, written: str) -> Refusal | None:
-    if url.scheme not in ("http", "https"):
-        return _refusal(written, "scheme", f"only http and https addresses are opened, not {url.scheme or 'this'!r}")
-    if not url.raw_host or len(str(url)) > LONGEST_URL or re.search(r"[^\w.:-]", url.raw_host):
+    if url.scheme not in ("http", "https", ""):
+        return _refusal(written, "scheme", f"only http and https addresses are opened, not {url.scheme[:20]!r}")
+    if not url.scheme or not url.raw_host or len(str(url)) > LONGEST_URL or re.search(r"[^\w.:-]", url.raw_host):
         return _refusal(written, "address", "this is no readable address: http://HOST/PATH is wanted")
     if url.raw_user is not None or url.raw_password is not None:
         return _refusal(written, "address", "an address with a user or a password is not opened")

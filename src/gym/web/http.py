@@ -4,9 +4,9 @@ Reading a large page takes a second, so it is done in one of two threads, which 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from yarl import URL
@@ -27,8 +27,8 @@ KINDS = {"application/pdf": "a PDF document", "image": "an image", "video": "a v
 class HttpFetcher:
     """A `gym.web.fetching.Fetcher` over a visitor."""
 
-    def __init__(self, visitor: Visitor, readers: ThreadPoolExecutor) -> None:
-        self._visitor, self._readers = visitor, readers
+    def __init__(self, visitor: Visitor, read: "Reader") -> None:
+        self._visitor, self._read = visitor, read
 
     async def fetch(self, url: str) -> Page | Refusal:
         """The page, or why there is none."""
@@ -39,18 +39,23 @@ class HttpFetcher:
         except TimeoutError:
             return too_slow(url, self._visitor.limits.seconds)
 
-    async def _read(self, answer: Answer) -> Page | Refusal:
-        return await asyncio.get_running_loop().run_in_executor(self._readers, page_of, answer)
+
+Reader = Callable[[Answer], Awaitable[Page | Refusal]]
+"""`page_of` beside the event loop."""
 
 
-@asynccontextmanager
-async def open_http(visitor: Visitor) -> AsyncIterator[HttpFetcher]:
-    """The fetcher until the context ends."""
-    readers = ThreadPoolExecutor(READERS, thread_name_prefix="web-page")
+@contextmanager
+def reading() -> Iterator[Reader]:
+    """Threads that read pages, until the context ends; nobody waits for what is still read then."""
+    threads = ThreadPoolExecutor(READERS, thread_name_prefix="web-page")
+
+    async def read(answer: Answer) -> Page | Refusal:
+        return await asyncio.get_running_loop().run_in_executor(threads, page_of, answer)
+
     try:
-        yield HttpFetcher(visitor, readers)
+        yield read
     finally:
-        readers.shutdown(wait=False, cancel_futures=True)
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def page_of(answer: Answer) -> Page | Refusal:
@@ -58,7 +63,7 @@ def page_of(answer: Answer) -> Page | Refusal:
     url = str(answer.url)
     if answer.status >= 400:
         return refused_status(url, answer.status)
-    kind, charset = _kind(answer.headers.get("Content-Type", ""))
+    kind, charset = kind_of(answer.headers.get("Content-Type", ""))
     if b"\0" in answer.body[:1024] and not charset and not answer.body.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Refusal(url=url, label="type", reason="this is no text")
     text = decoded(answer.body, charset)
@@ -76,7 +81,7 @@ def refused_status(url: str, status: int) -> Refusal:
 
 def unwanted(url: URL, content_type: str) -> Refusal | None:
     """Why a page of this type is not read: only text is."""
-    kind, _ = _kind(content_type)
+    kind, _ = kind_of(content_type)
     family, _, form = kind.partition("/")
     if not kind or family == "text" or kind in HTML or form.endswith(("json", "xml", "javascript", "yaml")):
         return None
@@ -89,8 +94,8 @@ def too_slow(url: str, seconds: float) -> Refusal:
     return Refusal(url=url, label="timeout", reason=f"the page was not there after {seconds:g} s")
 
 
-def _kind(content_type: str) -> tuple[str, str]:
-    """Type and charset of a header, in lower case; a type that says nothing is none."""
+def kind_of(content_type: str) -> tuple[str, str]:
+    """Type and charset of a header, in lower case; a type that says nothing is empty."""
     kind, *parameters = content_type.lower().split(";")
     charsets = [
         text.split("=", 1)[1].strip().strip("\"'") for text in parameters if text.strip().startswith("charset=")

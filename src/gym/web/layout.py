@@ -96,7 +96,7 @@ class Layout:
             self.structured = self.structured or cell.structured
             for line in cell.lines:
                 self._put(f"{self._indent()}{line}".rstrip())
-            self._gap = len(cell.lines) > 1
+            self._gap = len(filled) > 1 or len(cell.lines) > 1
 
     def _indent(self, less: bool = False) -> str:
         """A bullet stands a step to the left of its text."""

@@ -11,7 +11,8 @@ from gym.web.address import canonical
 from gym.web.page import Link
 
 LONGEST_TEXT = 120
-MOST_LINKS = 5_000
+MOST_LINKS = 20_000
+"""Of a page that are looked at."""
 MOST_PIECES = 50
 """Of a link's text that are looked at."""
 
@@ -22,12 +23,10 @@ def links_of(url: str, root: "etree._Element") -> tuple[Link, ...]:
     """The pages that a page links to, itself left out, each once with the first text that says something."""
     base = _joined(url, next((each.get("href") for each in root.iter("base") if each.get("href")), "")) or url
     found: dict[str, str] = {}
-    for text, target in _targets(root):
+    for text, target in islice(_targets(root), MOST_LINKS):
         address = _joined(base, target)
         if address and address != url:
             found[address] = found.get(address) or text
-        if len(found) >= MOST_LINKS:
-            break
     return tuple(Link(text=text, url=address) for address, text in found.items())
 
 

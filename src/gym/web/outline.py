@@ -11,7 +11,7 @@ from gym.web.table import Table
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCKS = word_set("p table blockquote figure form fieldset address section article hr")
 LINES = word_set(
-    "div dt li dd tr caption figcaption legend summary details option br main header footer nav aside body center"
+    "div dt li dd tr caption figcaption legend summary details option br main header footer nav aside body center noscript"
 )
 LEFT_OUT = word_set("script style template head svg iframe object video audio canvas textarea noframes annotation")
 PERMALINKS = frozenset(("¶", "#", "§", "🔗"))

@@ -33,7 +33,15 @@ class Visitor:
 
     async def visit(self, url: str, deadline: asyncio.Timeout, unwanted: Unwanted = anything) -> Answer | Refusal:
         """The last answer of a chain of redirects. While it waits for a turn at a host, the deadline waits too."""
-        return await self._followed(url, partial(self._asked, deadline=deadline, unwanted=unwanted))
+        return await self._followed(url, partial(self._in_turn, deadline=deadline, unwanted=unwanted))
+
+    async def fetch_part(self, url: str, accept: str) -> Answer | Refusal:
+        """What belongs to a page that was visited (a script, its data): out of turn, as browsers do, within the same limits."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._followed(url, partial(self._allowed, accept=accept))
+        except TimeoutError:
+            return Refusal(url=url, label="timeout", reason="no answer")
 
     async def _robots_file(self, url: URL) -> Answer | Refusal:
         try:
@@ -57,19 +65,25 @@ class Visitor:
             seen.append(str(place))
             url = _target(place, answer.headers["Location"])
 
-    async def _asked(self, url: URL, *, deadline: asyncio.Timeout, unwanted: Unwanted) -> Answer | Refusal:
+    async def _allowed(self, url: URL, *, accept: str) -> Answer | Refusal:
+        return await self._forbidden(url) or await self._client.get(url, accept=accept)
+
+    async def _in_turn(self, url: URL, *, deadline: asyncio.Timeout, unwanted: Unwanted) -> Answer | Refusal:
         if self.guard.is_site(url):
             return await self._client.get(url, unwanted)
-        if not await self.robots.allow(url):
-            return Refusal(
-                url=str(url), label="robots", reason="the site's robots.txt asks programs not to read this page"
-            )
+        if refusal := await self._forbidden(url):
+            return refusal
         await self._turn(url, deadline)
         answer = await self._client.get(url, unwanted)
         if isinstance(answer, Answer) and answer.status in BUSY and self._paused(answer):
             await self._turn(url, deadline)
             answer = await self._client.get(url, unwanted)
         return answer
+
+    async def _forbidden(self, url: URL) -> Refusal | None:
+        if self.guard.is_site(url) or await self.robots.allow(url):
+            return None
+        return Refusal(url=str(url), label="robots", reason="the site's robots.txt asks programs not to read this page")
 
     async def _turn(self, url: URL, deadline: asyncio.Timeout) -> None:
         """Wait at the host with the clock stopped."""

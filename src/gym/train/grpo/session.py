@@ -105,9 +105,11 @@ async def open_session(
         if config.mode == "agent":
             from gym.train.grpo.agent import open_agent  # tools load only for those who use them
 
-            agent = await stack.enter_async_context(
-                open_agent(config, embedded=roles["policy"].local, environ=environ, say=say)
+            embedded, folder = roles["policy"].local, log_path.parent
+            opened_agent = open_agent(
+                config, embedded=embedded, folder=folder, paid=meter.count_queries, environ=environ, say=say
             )
+            agent = await stack.enter_async_context(opened_agent)
         yield Session(
             **models, log=log, meter=meter, brake=brake, executor=executor, agent=agent,
             retrieval=retrieval_of(config, say),
@@ -139,7 +141,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        session.agent.solver if session.agent else session.executor.remote(domain.solver),
+        session.agent.solver if session.agent and config.mode == "agent" else session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),

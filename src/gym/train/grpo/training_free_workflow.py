@@ -9,7 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, groupby, islice
@@ -29,6 +29,7 @@ from gym.embedding import similarity
 from gym.embedding.encoders import resolved
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, RunFailed
+from gym.evaluation.closed_book import LABEL, NAME, without_tools
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.record import answers, dollars, identity, write
@@ -184,6 +185,7 @@ class Workbench:
         self.session.retrieval.expect([*self.task.train, *self.task.val, *self.task.test])
         before = await self.measure("baseline", self.task.test, start)
         self.keep("before", before, start)
+        memory = await self.closed_book()
         (library, why), steps, earlier_s, validated, gone = await self.learn(start)
         after = await self.measure("held-out", self.task.test, library)
         self.keep("after", after, library)
@@ -204,6 +206,7 @@ class Workbench:
             before=before,
             after=after,
             gain=gained,
+            closed_book=memory,
             validated=validated,
             went_back=why,
             seconds=self.seconds(time.monotonic() - began + earlier_s),
@@ -453,6 +456,16 @@ class Workbench:
         self.watch.phase(name, len(problems) * config.eval_k, self.session.meter)
         manager = self.rollouts("evaluate", config.eval_k, config.eval_temperature)
         return await evaluate(manager, problems, library)
+
+    async def closed_book(self) -> Evaluation | None:
+        """The held-out problems without tools and library; None where the domain has no such baseline."""
+        config = without_tools(self.config, self.task.domain)
+        if config is None:
+            return None
+        bench = replace(self, config=config)
+        found = await bench.measure(LABEL, self.task.test, Library())
+        bench.keep(f"held-out-{NAME}", found, Library())
+        return found
 
     def keep(self, name: str, found: Evaluation | None, library: Library) -> None:
         """What an evaluation gave on each problem, for `gym compare`."""
