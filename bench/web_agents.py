@@ -39,6 +39,10 @@ class Browser:
         """The addresses that `links` lists."""
         return URLS.findall(await self._whole("links", url))
 
+    async def said(self, tool: str, url: str) -> str:
+        """What a tool says of an address, whatever that is."""
+        return (await self._call(tool, url=url)).text
+
     async def search(self, query: str) -> str:
         """What `search` says."""
         return (await self._call("search", query=query)).text
@@ -58,9 +62,11 @@ class Browser:
 
 
 @asynccontextmanager
-async def open_tools(sites: Mapping[str, str], *, max_visits: int = 40) -> AsyncIterator[WebTools]:
+async def open_tools(
+    sites: Mapping[str, str], *, search: str = "site", max_visits: int = 40
+) -> AsyncIterator[WebTools]:
     """The web tools over some sites, served on loopback while the context lasts."""
-    config = RunConfig(web_sites=sites, web_search="site", web_max_visits=max_visits)
+    config = RunConfig(web_sites=sites, web_search=search, web_max_visits=max_visits)
     async with open_web(config) as web:
         yield WebTools(web, max_visits=max_visits)
 
@@ -106,10 +112,11 @@ def _stands(text: str, seen: str) -> bool:
 
 
 Guess = Callable[[Row], str]
+GUESSES = ("most frequent of its kind", "of the nearest question", "middle of its kind", "a name in the question")
 
 
 def guesses(known: Sequence[Row]) -> Mapping[str, Guess]:
-    """Ways to guess from the questions and answers of a split that was studied."""
+    """`GUESSES`: ways to guess from questions and answers that are known."""
     overall = Counter(row["answer"] for row in known).most_common(1)[0][0]
     by_kind = {row["kind"]: Counter(one["answer"] for one in known if one["kind"] == row["kind"]) for row in known}
 
@@ -128,12 +135,7 @@ def guesses(known: Sequence[Row]) -> Mapping[str, Guess]:
         names = re.findall(r"[A-ZÀ-Þ]\w+ (?:& )?[A-ZÀ-Þ0-9]\w*", row["question"][1:])
         return str(names[-1]) if names else of_kind(row)
 
-    return {
-        "most frequent of its kind": of_kind,
-        "nearest question": of_nearest,
-        "middle": in_the_middle,
-        "a name": named,
-    }
+    return dict(zip(GUESSES, (of_kind, of_nearest, in_the_middle, named), strict=True))
 
 
 class Graded(NamedTuple):

@@ -5,6 +5,7 @@ files is aiohttp; which file an address means is decided here, and never one out
 """
 
 import mimetypes
+import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -90,12 +91,16 @@ def checked_host(name: str) -> str:
 
 
 def file_of(folder: Path, path: str) -> Path | None:
-    """The file or folder that the path of a URL means, decoded and without its first slash; None for none inside."""
+    """The file or folder that the path of a URL means, decoded and without its first slash; None for nothing inside."""
     if any(part.startswith(".") for part in path.split("/")) or "\0" in path or "\\" in path:
         return None
-    root = folder.resolve()
-    found = (root / path).resolve()
-    return found if found.is_relative_to(root) and found.exists() else None
+    root = Path(os.path.realpath(folder))
+    found = Path(os.path.realpath(root / path))
+    try:
+        there = found.is_dir() or (found.is_file() and not path.endswith("/"))
+    except OSError:  # a name too long, links in a circle
+        return None
+    return found if there and found.is_relative_to(root) else None
 
 
 def _app(folder: Path) -> web.Application:

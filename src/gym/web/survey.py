@@ -84,8 +84,14 @@ def found(folder: Path) -> list[str]:
     for place, folders, files in os.walk(root, onerror=partial(_unreadable, folder)):
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = (Path(place, name) for name in files if not name.startswith("."))
-        names += [path.relative_to(root).as_posix() for path in paths if path.resolve().is_relative_to(root)]
+        names += [path.relative_to(root).as_posix() for path in paths if _is_inside(path, root)]
     return sorted(names)
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    """Whether a file is really below the folder, links followed; one that is a link in a circle is nowhere."""
+    end = Path(os.path.realpath(path))
+    return end.is_relative_to(root) and os.path.isfile(end)
 
 
 def is_page(name: str) -> bool:

@@ -5,7 +5,7 @@ Nothing of this trusts the pages' makers: text and links come from the HTML, as 
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
@@ -24,6 +24,8 @@ from gym.web.site.world import Event, Fact, World
 from gym.web.survey import NOWHERE, resolved, targets
 
 FRONT = "index.html"
+LISTS = 30
+"""Pages of a small site that are about no one thing."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,7 @@ def _whole(page: Shown) -> str:
 
 def build(seed: int, pages: int) -> Built:
     """The site of a seed with exactly so many pages."""
-    world = draw(seed, Sizes.of(pages))
-    plan = _planned(world, seed, pages)
+    world, plan = _fitting(seed, pages)
     made = _pages(plan)
     assert len({page.path for page in made}) == len(made) == pages
     statements: dict[Fact, tuple[Statement, ...]] = {}
@@ -116,11 +117,21 @@ def _pages(plan: Plan) -> list[Page]:
     return [*lists(plan), *things(plan), *(report(plan, event) for event in plan.news)]
 
 
-def _planned(world: World, seed: int, pages: int) -> Plan:
+def _fitting(seed: int, pages: int) -> tuple[World, Plan]:
+    """The largest of ever smaller worlds whose pages leave the site some room."""
+    room = pages - LISTS
+    while True:
+        world = draw(seed, Sizes.of(room))
+        where = paths(world)
+        missing = pages - len(_pages(_plan(world, seed, where, world.events)))
+        if missing >= 0:
+            return world, _filled(world, seed, where, missing)
+        room -= max(4, room // 30)
+
+
+def _filled(world: World, seed: int, where: Mapping[str, str], missing: int) -> Plan:
     """With as much small news as fills the site, and a notice more where a page of the list would be one too many."""
-    rng, where, events = Random(f"news/{seed}"), paths(world), list(world.events)
-    missing = pages - len(_pages(_plan(world, seed, where, events)))
-    assert missing >= 0, f"{pages} pages hold no world of that size"
+    rng, events = Random(f"news/{seed}"), list(world.events)
     while missing:
         event = _small_news(world, rng)
         needed = 1 + turns(len(events) + 1) - turns(len(events))
@@ -132,7 +143,7 @@ def _planned(world: World, seed: int, pages: int) -> Plan:
     return _plan(world, seed, where, events, notices=NOTICES + missing)
 
 
-def _plan(world: World, seed: int, where: Mapping[str, str], events: list[Event], notices: int = NOTICES) -> Plan:
+def _plan(world: World, seed: int, where: Mapping[str, str], events: Sequence[Event], notices: int = NOTICES) -> Plan:
     dated = sorted(events, key=lambda event: (event.date, event.company, event.kind))
     names = (f"{event.date[:7]}-{slug(world.things[event.company].name)}" for event in dated)
     filed = {event: f"news/{name}-{number}.html" for number, (event, name) in enumerate(zip(dated, names, strict=True))}

@@ -128,12 +128,12 @@ class Drafts:
 
     def _anchor(self) -> Found | None:
         rng, world = self._rng, self._world
-        known = [fact for fact in world.facts if fact.relation in KNOWN]
+        known = [fact for relation in KNOWN for fact in world.stating(relation)]
         choices: list[Description] = [Named(rng.choice(list(world.things.values())).name)] * 3
         if known:
             chosen = rng.choice(known)
             choices.append(Known(chosen.relation, chosen.value))
-        seat = rng.choice([fact for fact in world.facts if fact.relation == "seat"])
+        seat = rng.choice(world.stating("seat"))
         choices.append(Located(world.things[seat.subject].trade, seat.value))
         return self._only(rng.choice(choices))
 

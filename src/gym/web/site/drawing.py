@@ -21,9 +21,8 @@ class Sizes(NamedTuple):
     prizes: int
 
     @classmethod
-    def of(cls, pages: int) -> "Sizes":
-        """What leaves a site of that many pages room for lists and news."""
-        room = pages - 30
+    def of(cls, room: int) -> "Sizes":
+        """For about so many pages, lists and news left aside."""
         return cls(
             companies=room // 8, products=room // 8, towns=max(6, room // 20), prizes=max(1, min(4, room // 110))
         )
@@ -117,13 +116,15 @@ class _Drawing:
             self.events.append(Event("takeover", day, bought.id))
 
     def prize(self, products: Sequence[Thing]) -> None:
-        """A winner a year, for some years; no product wins twice."""
-        prize = self._thing("prize", self.names.prize())
+        """A winner a year, where something new is there, for fourteen years; no product wins twice."""
         won = {fact.target for fact in self.facts if fact.relation == "winner"}
-        first = self.rng.randint(1986, 2004)
-        for year in range(first, first + 14):
-            fresh = [one for one in products if one.id not in won and 0 <= year - self._launched[one.id] <= 12]
-            if fresh:
+        left = [one for one in products if one.id not in won]
+        if not left:
+            return
+        prize, begun = self._thing("prize", self.names.prize()), self._launched[self.rng.choice(left).id]
+        for year in range(begun, begun + 14):
+            fresh = [one for one in left if one.id not in won and 0 <= year - self._launched[one.id] <= 12]
+            if fresh and year < TODAY:
                 winner = self.rng.choice(fresh)
                 won.add(winner.id)
                 self._say(prize, "winner", winner, qualifier=str(year))

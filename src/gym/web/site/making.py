@@ -13,7 +13,7 @@ from gym.web.site.rows import Row, row
 from gym.web.sites import MADE, PAGES
 
 HOST = "halden.example"
-FEWEST, MOST = 100, 5_000
+FEWEST, MOST = 100, 3_000
 
 
 class Site(NamedTuple):

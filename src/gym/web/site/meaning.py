@@ -69,12 +69,12 @@ def anchor(description: Description) -> str:
 def _meant(description: Description, world: World) -> Iterator[Meant]:
     match description:
         case Named(name):
-            yield from (Meant(thing.id) for thing in world.things.values() if thing.name == name)
+            yield from (Meant(thing.id) for thing in world.named(name))
         case Known(relation, value):
-            yield from (Meant(fact.subject, (fact,)) for fact in world.facts if fact[1:3] == (relation, value))
+            yield from (Meant(fact.subject, (fact,)) for fact in world.stating(relation) if fact.value == value)
         case Located(trade, town):
-            for fact in world.facts:
-                if (fact.relation, fact.value) == ("seat", town) and world.things[fact.subject].trade == trade:
+            for fact in world.stating("seat"):
+                if fact.value == town and world.things[fact.subject].trade == trade:
                     yield Meant(fact.subject, (fact,))
         case Step(relation, of, back, qualifier):
             for thing, facts in _meant(of, world):

@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 TODAY = 2025
 """The year in which the site was written."""
@@ -71,6 +73,22 @@ class World:
         known = self._by_target.get(target, ())
         return known if not relations else tuple(fact for name in relations for fact in known if fact.relation == name)
 
+    def stating(self, relation: str) -> tuple[Fact, ...]:
+        """All facts of a relation."""
+        return self._by_relation.get(relation, ())
+
+    def named(self, name: str) -> tuple[Thing, ...]:
+        """All things of a name."""
+        return self._by_name.get(name, ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, tuple[Thing, ...]]:
+        return _grouped((thing.name, thing) for thing in self.things.values())
+
+    @cached_property
+    def _by_relation(self) -> Mapping[str, tuple[Fact, ...]]:
+        return _grouped((fact.relation, fact) for fact in self.facts)
+
     @cached_property
     def _by_subject(self) -> Mapping[str, tuple[Fact, ...]]:
         return _grouped((fact.subject, fact) for fact in self.facts)
@@ -80,8 +98,8 @@ class World:
         return _grouped((fact.target, fact) for fact in self.facts if fact.target)
 
 
-def _grouped(pairs: Iterable[tuple[str, Fact]]) -> Mapping[str, tuple[Fact, ...]]:
-    found = defaultdict[str, list[Fact]](list)
-    for key, fact in pairs:
-        found[key].append(fact)
-    return {key: tuple(facts) for key, facts in found.items()}
+def _grouped(pairs: Iterable[tuple[str, T]]) -> Mapping[str, tuple[T, ...]]:
+    found = defaultdict[str, list[T]](list)
+    for key, one in pairs:
+        found[key].append(one)
+    return {key: tuple(several) for key, several in found.items()}
