@@ -1,8 +1,8 @@
 """What is in a folder of static HTML: its pages as a model reads them, and which of their links lead nowhere."""
 
 import os
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -37,27 +37,46 @@ class Survey(NamedTuple):
     unreached: tuple[str, ...]
     """Pages to which no way leads from the front page by links."""
     front: str
-    """Where a walk begins; empty when the folder has neither an index nor a page."""
+    """Where a walk begins; empty when that is the listing of the folder itself."""
 
 
 def survey(folder: Path) -> Survey:
     """Reads every page. Raises `DataError` for a folder that is not there or has no page."""
-    files = found(folder)
-    pages = [name for name in files if name.lower().endswith(PAGE_SUFFIXES)]
+    files = files_of(folder)
+    pages = list(filter(is_page, files))
     if not pages:
         raise DataError(f"{str(folder)!r} has no page: expected files that end in {', '.join(PAGE_SUFFIXES)}")
-    there = frozenset(files)
-    leads = {name: targets(name, read(folder, name)) for name in pages}
+    listings = _listings(files)
+    there = frozenset(files) | listings.keys()
+    leads: dict[str, Sequence[str]] = {name: targets(name, read(folder, name)) for name in pages}
     lost = tuple(Lost(name, link) for name, links in leads.items() for link in links if resolved(link, there) is None)
-    front = resolved("", there) or pages[0]
-    ways = {name: [end for link in links if (end := resolved(link, there))] for name, links in leads.items()}
+    front = resolved("", there) or ""
+    every = leads | listings
+    ways = {
+        name: [end for link in links if (end := resolved(link, there)) is not None] for name, links in every.items()
+    }
     reached = distances(ways, front)
-    return Survey(
-        tuple(pages), len(files) - len(pages), lost, tuple(name for name in pages if name not in reached), front
-    )
+    unreached = tuple(name for name in pages if name not in reached)
+    return Survey(tuple(pages), len(files) - len(pages), lost, unreached, front)
 
 
-def found(folder: Path) -> list[str]:
+def _listings(files: Sequence[str]) -> dict[str, list[str]]:
+    """Every folder without an index -> the files and folders in it, which are listed in its place."""
+    inside = defaultdict[str, dict[str, None]](dict)
+    for name in files:
+        *parents, _ = name.split("/")
+        below = ""
+        for parent in parents:
+            inside[below][f"{below}{parent}/"] = None
+            below = f"{below}{parent}/"
+        inside[below][name] = None
+    known = frozenset(files)
+    return {
+        folder: list(names) for folder, names in inside.items() if not any(folder + one in known for one in INDEXES)
+    }
+
+
+def files_of(folder: Path) -> list[str]:
     """Every file below a folder, sorted; hidden ones and those that a symbolic link has outside of it are left out."""
     if not folder.is_dir():
         raise DataError(f"{str(folder)!r} is no folder")
@@ -67,6 +86,11 @@ def found(folder: Path) -> list[str]:
         paths = (Path(place, name) for name in files if not name.startswith("."))
         names += [path.relative_to(root).as_posix() for path in paths if path.resolve().is_relative_to(root)]
     return sorted(names)
+
+
+def is_page(name: str) -> bool:
+    """By the end of its name."""
+    return name.lower().endswith(PAGE_SUFFIXES)
 
 
 def read(folder: Path, name: str) -> Page:
@@ -80,15 +104,12 @@ def targets(name: str, page: Page) -> tuple[str, ...]:
     return tuple(dict.fromkeys(unquote(link.path).lstrip("/") for link in inside if link.path != f"/{name}"))
 
 
-def resolved(link: str, there: Iterable[str]) -> str | None:
-    """The file that is served for a path, or None."""
-    known = there if isinstance(there, frozenset) else frozenset(there)
-    if link in known:
+def resolved(link: str, there: Collection[str]) -> str | None:
+    """What is served for a path: a file, a folder's index, or its listing; None for nothing."""
+    if link in there and not link.endswith("/"):
         return link
     below = f"{link.rstrip('/')}/" if link else ""
-    if index := next((below + name for name in INDEXES if below + name in known), None):
-        return index
-    return None
+    return next((place for place in (*(below + name for name in INDEXES), below) if place in there), None)
 
 
 def distances(ways: Mapping[str, Sequence[str]], start: str) -> dict[str, int]:

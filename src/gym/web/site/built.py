@@ -43,10 +43,9 @@ class Built:
     @cached_property
     def walks(self) -> Walks:
         """Over the links that the tools list."""
-        there = frozenset(self.files)
         return Walks(
             {
-                path: [end for link in targets(path, page) if (end := resolved(link, there))]
+                path: [end for link in targets(path, page) if (end := resolved(link, self.files))]
                 for path, page in self.shown.items()
             }
         )
