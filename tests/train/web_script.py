@@ -28,6 +28,8 @@ def reply(messages: Sequence[Message], sampling: Sampling) -> Reply:
         return json.dumps([{"option": "add", "experience": RULE}, {"option": "add", "experience": ADDRESS}])
     if system.startswith("You keep"):
         return "[]"
+    if "mathematics" in system:
+        return r"\boxed{2}"
     if "you cannot look anything up" in system:
         return "I do not know.\nAnswer: nobody"
     walks = RULE in system or (sampling.seed or 0) % 2

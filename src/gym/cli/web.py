@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.web_index import index, search
 from gym.loop import run_on_new_loop
 from gym.web.site.making import FEWEST, HOST, MOST, Site, make, write
 from gym.web.sites import checked_host, root, serving
@@ -18,7 +19,11 @@ SHOWN = 10
 
 @click.group()
 def command() -> None:
-    """Sites to learn on: make one, serve a folder of pages, see what is in it."""
+    """Sites to learn on: make one, serve, index and search a folder of pages, see what is in it."""
+
+
+command.add_command(index)
+command.add_command(search)
 
 
 @command.command("make-site")
