@@ -64,7 +64,7 @@ def write_rows(path: Path, pumps: list[str]) -> Path:
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
-    """A configuration over four training and two held-out questions about a site, answered by `web_script.py`."""
+    """A configuration over four training and two held-out questions about a site, answered by `walk_script.py`."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
     write_site(tmp_path / "site")
@@ -74,7 +74,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
     (tmp_path / "web.yaml").write_text(
         json.dumps(
             {
-                "model": "scripted:web_script:reply",
+                "model": "scripted:walk_script:reply",
                 "dataset": str(tmp_path / "train.jsonl"),
                 "test": str(tmp_path / "test.jsonl"),
                 "domain": "web",
