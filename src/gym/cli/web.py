@@ -12,7 +12,7 @@ from gym.cli.web_index import index, search
 from gym.loop import run_on_new_loop
 from gym.web.site.making import FEWEST, HOST, MOST, Site, make, write
 from gym.web.sites import checked_host, root, serving
-from gym.web.survey import Survey, files_of, is_page, survey
+from gym.web.survey import Survey, found, is_page, survey
 
 SHOWN = 10
 
@@ -55,7 +55,7 @@ def make_site(seed: int, pages: int, output: Path, host: str, as_json: bool) -> 
 def serve(folder: Path, port: int) -> None:
     """Serve a folder of static pages on loopback until Ctrl-C."""
     pages = root(folder)
-    console.print(f"{sum(map(is_page, files_of(pages))):,} pages in {pages}; Ctrl-C ends it")
+    console.print(f"{sum(map(is_page, found(pages))):,} pages in {pages}; Ctrl-C ends it")
     run_on_new_loop(_serve(pages, port))
 
 
@@ -90,6 +90,10 @@ def _show(found: Survey) -> None:
         f"{len(found.pages):,} pages, {found.others:,} other files; {len(found.lost):,} links lead nowhere; "
         f"{len(found.unreached):,} pages are not reached by links from {found.front or 'the folder'}"
     )
+
+
+for each in (index, search):
+    command.add_command(each)
 
 
 def _counts(site: Site) -> dict[str, dict[str, int]]:

@@ -42,7 +42,7 @@ class Survey(NamedTuple):
 
 def survey(folder: Path) -> Survey:
     """Reads every page. Raises `DataError` for a folder that is not there or has no page."""
-    files = files_of(folder)
+    files = found(folder)
     pages = list(filter(is_page, files))
     if not pages:
         raise DataError(f"{str(folder)!r} has no page: expected files that end in {', '.join(PAGE_SUFFIXES)}")
@@ -76,7 +76,7 @@ def _listings(files: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-def files_of(folder: Path) -> list[str]:
+def found(folder: Path) -> list[str]:
     """Every file below a folder, sorted; hidden ones and those that a symbolic link has outside of it are left out."""
     if not folder.is_dir():
         raise DataError(f"{str(folder)!r} is no folder")
