@@ -25,7 +25,7 @@ from gym.llm.local.weights import cache_dir
 from gym.web.charset import decoded
 from gym.web.readable import read_html
 from gym.web.searching import Hit
-from gym.web.survey import files_of, is_page
+from gym.web.survey import found, is_page
 
 FORMAT = "1"
 """Of the index; part of its name."""
@@ -60,7 +60,7 @@ class File(NamedTuple):
 
 def pages_of(host: str, folder: Path) -> list[File]:
     """The pages of a host's folder in the order of their URLs."""
-    names = filter(is_page, files_of(folder))
+    names = filter(is_page, found(folder))
     return sorted((File(folder / name, f"http://{host}/{quote(name)}") for name in names), key=lambda file: file.url)
 
 
