@@ -168,8 +168,10 @@ class Shelf:
         return hits[:count] if query != "nothing" else ()
 
 
-async def test_search_shows_hits_or_says_that_there_is_none(web: Web, desk: Desk) -> None:
-    assert await told(desk, "search", query="ada") == "There is no search here: open a page and follow its links."
+async def test_search_shows_hits_or_says_that_there_is_none(web: Web) -> None:
+    async with Toolbox([WebTools(Web(web.fetcher, web.guard))]).desk() as found:
+        said = await told(found, "search", query="ada")
+        assert said == "There is no search here: open a page and follow its links."
     searching = Web(web.fetcher, web.guard, Shelf())
     async with Toolbox([WebTools(searching)]).desk() as found:
         assert await told(found, "search", query='who "ada"') == (
