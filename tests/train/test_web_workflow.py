@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from gym.config import RunConfig, load_config
+from gym.core.admission import Admission
+from gym.core.experience import Library
+from gym.core.operation import Add
 from gym.core.problem import ToolUse
 from gym.errors import ConfigError, DataError
 from gym.evaluation.measure import Checks, measure
@@ -61,7 +64,7 @@ def write_rows(path: Path, pumps: list[str]) -> Path:
 
 @pytest.fixture
 def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
-    """A configuration over four training and two held-out questions about a site, answered by `web_script.py`."""
+    """A configuration over four training and two held-out questions about a site, answered by `walk_script.py`."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
     write_site(tmp_path / "site")
@@ -71,7 +74,7 @@ def configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configured:
     (tmp_path / "web.yaml").write_text(
         json.dumps(
             {
-                "model": "scripted:web_script:reply",
+                "model": "scripted:walk_script:reply",
                 "dataset": str(tmp_path / "train.jsonl"),
                 "test": str(tmp_path / "test.jsonl"),
                 "domain": "web",
@@ -215,6 +218,25 @@ async def test_an_evaluation_is_shown_beside_its_closed_book_with_interval_and_p
     assert closed["gain"]["interval"] is not None
     records = {path.stem for path in (tmp_path / "output" / "eval" / "evaluations").iterdir()}
     assert records == {"plain", "closed-book"}
+
+
+async def test_a_set_of_another_domain_is_read_asked_and_graded_as_its_own(
+    configured: Configured, tmp_path: Path
+) -> None:
+    from gym.cli.eval import as_object
+
+    (tmp_path / "math500.jsonl").write_text('{"problem": "What is $1+1$?", "answer": "2"}\n', encoding="utf-8")
+    library = Library().apply([Add(experience="When a start page is given, open it first.")], Admission()).library
+    config = configured(dataset=str(tmp_path / "train.jsonl"), data_dir=str(tmp_path), experiment_name="both")
+    checks = Checks(also=("math500",))
+    found = await measure(config, library, compare=True, watch=Silent(), brake=Brake(), checks=checks)
+    (elsewhere,) = found.elsewhere
+    assert (elsewhere.after.made.domain, elsewhere.after.made.reward, elsewhere.after.score.mean) == (
+        "math",
+        "math",
+        1.0,
+    )
+    assert as_object(found)["closed_book"]["after"]["label"] == "1 experience"
 
 
 async def test_without_an_agent_there_is_no_closed_book(configured: Configured, tmp_path: Path) -> None:

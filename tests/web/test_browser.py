@@ -20,9 +20,9 @@ Fetching = Callable[..., Awaitable[Any]]
 
 
 def installed() -> bool:
-    from gym.web.chromium import find_chromium
-
     try:
+        from gym.web.chromium import find_chromium
+
         find_chromium()
     except ConfigError:
         return False
@@ -32,7 +32,7 @@ def installed() -> bool:
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.xdist_group("chromium"),
-    pytest.mark.skipif(not os.environ.get("CI") and not installed(), reason="no Chromium is installed"),
+    pytest.mark.skipif(not os.environ.get("CI") and not installed(), reason="no Chromium, or no extra [web]"),
 ]
 
 

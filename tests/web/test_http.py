@@ -34,11 +34,11 @@ def leads(location: str, status: int = 302) -> Answering:
     return sends("", status, Location=location)
 
 
-def streams(piece: bytes, *, stop: asyncio.Event | None = None, **headers: str) -> Answering:
+def streams(piece: bytes, *, stop: asyncio.Event | None = None, coding: str = "identity") -> Answering:
     """The same piece for ever, or until the reader goes; with `stop`, one piece at a time, slowly."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/html"} | headers)
+        response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Encoding": coding})
         await response.prepare(request)
         while True:
             await response.write(piece)
@@ -109,7 +109,7 @@ async def test_a_redirect_to_where_one_may_not_go_is_refused_at_its_hop(
 
 
 async def test_a_page_without_end_is_left_after_the_limit(loopback: Loopback) -> None:
-    bomb = streams(gzip.compress(b"\0" * 64 * MB), **{"Content-Encoding": "gzip"})
+    bomb = streams(gzip.compress(b"\0" * 64 * MB), coding="gzip")
     server = await loopback.serve({"/big": streams(b"x" * 65536), "/bomb": bomb})
     fetcher = await loopback.fetcher(server, limits=Limits(bytes=2 * MB))
     tracemalloc.start()
@@ -124,7 +124,8 @@ async def test_a_length_that_is_said_is_believed_before_anything_is_read(loopbac
     async def answer(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/html", "Content-Length": str(1 << 30)})
         await response.prepare(request)
-        return await asyncio.get_running_loop().create_future()
+        await asyncio.Event().wait()
+        return response
 
     server = await loopback.serve({"/": answer})
     assert why(await (await loopback.fetcher(server)).fetch(SITE))[0] == "size"

@@ -19,7 +19,11 @@ SHOWN = 10
 
 @click.group()
 def command() -> None:
-    """Sites to learn on: make one, serve a folder of pages, see what is in it."""
+    """Sites to learn on: make one, serve, index and search a folder of pages, see what is in it."""
+
+
+command.add_command(index)
+command.add_command(search)
 
 
 @command.command("make-site")

@@ -14,7 +14,7 @@ from gym.evaluation.record import Answers, Identity, Record, answers, dollars, i
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.session import Session, open_rollouts
-from gym.train.grpo.task import held_out_reward, load_domain, read_problems
+from gym.train.grpo.task import domain_of, held_out_reward, load_domain, read_problems
 from gym.train.grpo.watch import Watch
 
 
@@ -48,7 +48,10 @@ def target_of(config: RunConfig, notes: list[str]) -> Target:
 
 
 def elsewhere(config: RunConfig, dataset: str, reward: str) -> RunConfig:
-    """The settings for another data set: it is read by its own domain where it has one."""
+    """The settings for another data set: one that another domain knows by name is read and scored by that."""
+    own = domain_of(dataset)
+    if own is not None and "domain" in config.model_fields_set and own.name != config.domain:
+        return config.model_copy(update={"dataset": dataset, "domain": own.name, "reward": reward})
     return config.model_copy(update={"dataset": dataset, "reward": reward or config.reward})
 
 

@@ -92,6 +92,11 @@ class _Requests:
         self._asked = self._bytes = 0
 
     async def __call__(self, route: "Route") -> None:
+        """A page that was left meanwhile hears nothing more."""
+        with suppress(BrowserError):
+            await self._answer(route)
+
+    async def _answer(self, route: "Route") -> None:
         request = route.request
         self._asked += 1
         if self._asked == 1:

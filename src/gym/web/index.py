@@ -25,7 +25,7 @@ from gym.llm.local.weights import cache_dir
 from gym.web.charset import decoded
 from gym.web.readable import read_html
 from gym.web.searching import Hit
-from gym.web.survey import PAGE_SUFFIXES, found
+from gym.web.survey import found, is_page
 
 FORMAT = "1"
 """Of the index; part of its name."""
@@ -58,16 +58,16 @@ class File(NamedTuple):
     url: str
 
 
-def files_of(host: str, folder: Path) -> list[File]:
+def pages_of(host: str, folder: Path) -> list[File]:
     """The pages of a host's folder in the order of their URLs."""
-    names = [name for name in found(folder) if name.lower().endswith(PAGE_SUFFIXES)]
+    names = filter(is_page, found(folder))
     return sorted((File(folder / name, f"http://{host}/{quote(name)}") for name in names), key=lambda file: file.url)
 
 
 def pages_digest(host: str, folder: Path) -> str:
     """SHA-256 of a host's pages and their addresses."""
     digest = hashlib.sha256()
-    for file in files_of(host, folder):
+    for file in pages_of(host, folder):
         digest.update(f"\0{file.url}\0".encode())
         digest.update(hashlib.sha256(file.path.read_bytes()).digest())
     return digest.hexdigest()
@@ -118,7 +118,7 @@ class SiteIndex:
         digests = [pages_digest(host, sites[host]) for host in sorted(sites)]
         path = (cache or cache_dir("web-index")) / f"{_name(digests)}.sqlite"
         if not path.exists():
-            files = [file for host in sorted(sites) for file in files_of(host, sites[host])]
+            files = [file for host in sorted(sites) for file in pages_of(host, sites[host])]
             if not files:
                 raise ConfigError(f"there is no page in {', '.join(str(folder) for folder in sites.values())}")
             say(f"indexing {len(files):,} pages of {', '.join(sorted(sites))}")

@@ -174,6 +174,7 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
         concurrency=_fixed(config),
         outage_patience_s=config.outage_patience,
         hedge=config.hedge,
+        context=_room(config),
         slots=min(_fixed(config) or MOST_SLOTS, max(4, os.cpu_count() or 1)),
     )
     if role == "policy":
@@ -195,6 +196,11 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
 def _fixed(config: RunConfig) -> int | None:
     """The calls in flight that the user wants; None: find out."""
     return None if config.rollout_concurrency == "auto" else config.rollout_concurrency
+
+
+def _room(config: RunConfig) -> int | None:
+    """Tokens that a server of ours keeps for an agent's conversation, where the user says how many; None: its default."""
+    return config.rollout_context if config.mode == "agent" and "rollout_context" in config.model_fields_set else None
 
 
 def _elsewhere(model: str, base: Endpoint) -> bool:

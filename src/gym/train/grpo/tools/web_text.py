@@ -1,7 +1,7 @@
 """What the web tools tell a model. A page's text is data: it stands between marks that nothing inside can close."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import islice
 
@@ -14,6 +14,8 @@ MATCHES_SHOWN = 8
 AROUND = 200
 """Characters shown on each side of what was found in a long line."""
 NEAREST = 5
+COMPARED, LONGEST_COMPARED = 500, 200
+"""Links seen last, and characters of one, that are compared with an address that leads nowhere."""
 
 _MARK = re.compile(r"<(?=\s*/?\s*(?:page|links|matches|results)\b)", re.IGNORECASE)
 
@@ -57,19 +59,13 @@ def links_text(page: Page, links: Sequence[Link], number: int, left: int) -> str
 def matches_text(page: Page, wanted: str, left: int) -> str:
     """Where a text stands in a page; when it does not, the lines that have all its words."""
     words = wanted.split()
-    exact = re.compile(r"[\s|/]+".join(map(re.escape, words)), re.IGNORECASE)
-    found = [
-        (part.number, _around(part.text, match))
-        for part in page.parts()
-        for match in exact.finditer(part.text)
-    ]  # fmt: skip
-    what = f"{len(found)} matches"
-    if not found:
-        found = [(part.number, line) for part in page.parts() for line in _with_all(part.text, words)]
-        what = f"not there word for word; {len(found)} lines have all its words" if found else "no match"
-    lines = [f"(part {number}) {text}" for number, text in dict.fromkeys(found[:MATCHES_SHOWN])]
-    body = fenced("matches", "\n".join(lines) or "(none)", url=page.url)
-    more = f", the first {MATCHES_SHOWN} are shown" if len(found) > MATCHES_SHOWN else ""
+    shown, number = _exactly(page, words)
+    what = f"matches: {number}"
+    if not number:
+        shown, number = _with_all(page, words)
+        what = f"not there word for word; lines with all its words: {number}" if number else "no match"
+    more = f", the first {MATCHES_SHOWN} are shown" if number > MATCHES_SHOWN else ""
+    body = fenced("matches", "\n".join(dict.fromkeys(shown)) or "(none)", url=page.url)
     return f"{body}\n[{what}{more}; {visits_left(left)}]"
 
 
@@ -82,11 +78,12 @@ def hits_text(query: str, hits: Sequence[Hit]) -> str:
     return fenced("results", "\n".join(lines) or "(nothing found; try other words)", query=" ".join(query.split()))
 
 
-def lost_text(url: str, unread: Mapping[str, str]) -> str:
+def lost_text(url: str, unread: dict[str, str]) -> str:
     """For a page that is not there: links seen so far that were not opened, the most alike first."""
     if not unread:
         return ""
-    alike = get_close_matches(url, list(unread), n=NEAREST, cutoff=0.6)
+    candidates = [each for each in islice(reversed(unread), COMPARED) if len(each) <= LONGEST_COMPARED]
+    alike = get_close_matches(url[:LONGEST_COMPARED], candidates, n=NEAREST, cutoff=0.6)
     chosen = [*alike, *islice((each for each in unread if each not in alike), NEAREST - len(alike))]
     lines = [f"- {unread[each] or '(no text)'}: {each}" for each in chosen]
     return "\nAddresses are not to be guessed. Links seen so far and not opened:\n" + fenced("links", "\n".join(lines))
@@ -97,6 +94,18 @@ def visits_left(left: int) -> str:
     return "no more pages can be opened: answer with what you have" if left < 1 else f"pages left to open: {left}"
 
 
+def _exactly(page: Page, words: Sequence[str]) -> tuple[list[str], int]:
+    """The first places where the words stand in this order, and how many there are."""
+    pattern = re.compile(r"[\s|/]+".join(map(re.escape, words)), re.IGNORECASE)
+    shown, number = list[str](), 0
+    for part in page.parts() if words else ():
+        for match in pattern.finditer(part.text):
+            number += 1
+            if number <= MATCHES_SHOWN:
+                shown.append(f"(part {part.number}) {_around(part.text, match)}")
+    return shown, number
+
+
 def _around(text: str, match: re.Match[str]) -> str:
     """The lines of a match, cut when they are long."""
     start = max(text.rfind("\n", 0, match.start()) + 1, match.start() - AROUND)
@@ -105,6 +114,13 @@ def _around(text: str, match: re.Match[str]) -> str:
     return text[start:end].strip()
 
 
-def _with_all(text: str, words: Sequence[str]) -> list[str]:
+def _with_all(page: Page, words: Sequence[str]) -> tuple[list[str], int]:
+    """The first lines that have all of the words, and how many have."""
     wanted = [word.casefold() for word in words]
-    return [line.strip()[: 2 * AROUND] for line in text.splitlines() if all(word in line.casefold() for word in wanted)]
+    lines = [
+        f"(part {part.number}) {line.strip()[: 2 * AROUND]}"
+        for part in page.parts()
+        for line in part.text.splitlines()
+        if wanted and all(word in line.casefold() for word in wanted)
+    ]
+    return lines[:MATCHES_SHOWN], len(lines)
