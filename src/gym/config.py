@@ -169,7 +169,11 @@ class RunConfig(BaseModel):
     tool_timeout: float = Field(
         default=90.0, gt=0.0, description="seconds after which a tool call is given up (Python has a shorter limit)"
     )
-    rollout_context: int = Field(default=32768, ge=256, description="agent mode: tokens of one whole conversation")
+    rollout_context: int = Field(
+        default=32768,
+        ge=256,
+        description="agent mode: tokens of one whole conversation; an embedded model has room for as many when it is set, else 4096",
+    )
     mcp_servers: Mapping[str, McpServer] = Field(
         default_factory=dict, validate_default=True, description="{name: {command, args, env} or {url, headers}}"
     )
@@ -297,7 +301,8 @@ class RunConfig(BaseModel):
     budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
     budget_calls: int | None = Field(default=None, ge=0, description="… more calls")
     prices: Mapping[str, Mapping[str, NonNegativeFloat]] = Field(
-        default_factory=dict, description="dollars per million tokens: {model: {prompt, cached, completion}}"
+        default_factory=dict,
+        description="dollars per million tokens: {model: {prompt, cached, completion}}, per 1,000 queries: {service: {per_1000}}",
     )
 
     output_dir: str = Field(default="output", description="where runs are kept")
