@@ -172,7 +172,7 @@ class RunConfig(BaseModel):
     rollout_context: int = Field(
         default=32768,
         ge=256,
-        description="agent mode: tokens of one whole conversation; an embedded model has room for as many when it is set, else 4096",
+        description="agent mode: tokens of one whole conversation; an embedded model gets room for as many when set, else 4096",
     )
     mcp_servers: Mapping[str, McpServer] = Field(
         default_factory=dict, validate_default=True, description="{name: {command, args, env} or {url, headers}}"
