@@ -2,6 +2,7 @@
 
 A site is worth learning on when whoever walks the right way is always right, and neither knowing what such answers look like
 nor one search gets far. The reader of search results is perfect, so its share bounds what any model reaches by one search.
+Pages that others wrote are walked too.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from typing import NamedTuple
 from bench.options import scale
 from bench.report import Table, share
 from bench.web_agents import GUESSES, Graded, along_gold, browsing, graded, guesses, one_search, open_tools, problems
+from bench.web_documents import items, missing, unmet
 from gym.train.grpo.tools.web import WebTools
 from gym.web.site.making import FEWEST, HOST, Site, make, write
 from gym.web.site.rows import Row
@@ -90,7 +92,23 @@ def main() -> int:
             "  one search, a perfect reader of one page", told(found.search), "", "< 60 %", found.search.share < SEARCH
         )
         table.add(f"  one search, {WIDER} pages", told(found.wider))
+    documents(table)
     return table.close()
+
+
+def documents(table: Table) -> None:
+    """Pages that are not ours."""
+    if why := missing():
+        table.add("Debian's documentation", why)
+        return
+    wanted, unfound = sum(len(item["evidence"]) for item in items()), asyncio.run(unmet())
+    table.add(
+        f"Debian's documentation: evidence of {len(items())} questions",
+        f"{wanted - len(unfound)} of {wanted} found",
+        "",
+        "all",
+        not unfound,
+    )
 
 
 if __name__ == "__main__":

@@ -92,6 +92,8 @@ class Drafts:
             return None
         words = [phrase(found.description, self._rng) for found in (one, other)]
         operands = [(found.facts[-1], self._world.told(found.thing.id, "born")[0]) for found in (one, other)]
+        if operands[0][1].value == operands[1][1].value:
+            return None
         return _joined(f"Who was born first, {words[0]} or {words[1]}?", "earlier", (one, other), operands)
 
     def _both(self) -> Draft | None:
