@@ -52,6 +52,7 @@ EXECUTION_KEYS = frozenset(
         "task_timeout",
         "call_timeout",
         "max_retries",
+        "web_delay",
         "hedge",
         "outage_patience",
         "save_steps",
@@ -159,7 +160,7 @@ class RunConfig(BaseModel):
         default="chat", description="agent: the model may call tools before it answers"
     )
     tools: tuple[str, ...] = Field(
-        default=(), description="agent mode: python, mcp:NAME (one of mcp_servers), pkg.mod:TOOL (default: python)"
+        default=(), description="agent mode: python, web, mcp:NAME (one of mcp_servers), pkg.mod:TOOL (default: python)"
     )
     tool_calls: Literal["auto", "native", "text"] = Field(
         default="auto", description="by the server's tool calls or in plain text; auto: text where the server has none"
@@ -168,10 +169,33 @@ class RunConfig(BaseModel):
     tool_timeout: float = Field(
         default=90.0, gt=0.0, description="seconds after which a tool call is given up (Python has a shorter limit)"
     )
-    rollout_context: int = Field(default=32768, ge=256, description="agent mode: tokens of one whole conversation")
+    rollout_context: int = Field(
+        default=32768,
+        ge=256,
+        description="agent mode: tokens of one whole conversation; an embedded model gets room for as many when set, else 4096",
+    )
     mcp_servers: Mapping[str, McpServer] = Field(
         default_factory=dict, validate_default=True, description="{name: {command, args, env} or {url, headers}}"
     )
+
+    web_sites: Mapping[str, str] = Field(
+        default_factory=dict, description="{host name: folder of static pages, or http://ADDRESS:PORT} of the web tool"
+    )
+    web_hosts: tuple[str, ...] = Field(
+        default=(), description="hosts that the web tool may visit, *.example.org for all below (default: the sites)"
+    )
+    web_fetcher: Literal["http", "browser"] = Field(
+        default="http", description="how pages are fetched; browser: an installed Chromium, for pages that need scripts"
+    )
+    web_search: str = Field(
+        default="site",
+        description="what the web tool searches: site (the folders of web_sites), serper, brave, jina, tavily, searxng, none",
+    )
+    web_block: tuple[str, ...] = Field(
+        default=(), description="URLs that the web tool refuses, * for anything, e.g. */sitemap.html"
+    )
+    web_max_visits: int = Field(default=20, ge=1, description="pages that one rollout may open")
+    web_delay: float = Field(default=1.0, ge=0.0, description="seconds between two requests to one host of web_hosts")
 
     epochs: int = Field(default=3, ge=1, description="passes over the training problems")
     batch_size: int = Field(default=100, ge=1, description="problems per step; the library changes between steps")
@@ -282,7 +306,8 @@ class RunConfig(BaseModel):
     budget_tokens: int | None = Field(default=None, ge=1, description="… more tokens")
     budget_calls: int | None = Field(default=None, ge=0, description="… more calls")
     prices: Mapping[str, Mapping[str, NonNegativeFloat]] = Field(
-        default_factory=dict, description="dollars per million tokens: {model: {prompt, cached, completion}}"
+        default_factory=dict,
+        description="dollars per million tokens: {model: {prompt, cached, completion}}, per 1,000 queries: {service: {per_1000}}",
     )
 
     output_dir: str = Field(default="output", description="where runs are kept")
@@ -290,7 +315,7 @@ class RunConfig(BaseModel):
     save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
     logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
 
-    @field_validator("tools", mode="before")
+    @field_validator("tools", "web_hosts", "web_block", mode="before")
     @classmethod
     def _comma_separated(cls, given: object) -> object:
         return [part.strip() for part in given.split(",") if part.strip()] if isinstance(given, str) else given
@@ -363,7 +388,7 @@ def load_config(
     in_file = {} if path is None else _settings(_read_yaml(path), str(path), environ)
     in_command = _settings(overrides or {}, "command line", environ)
     values = _over(_over(_from_environment(environ), in_file), in_command)
-    for key in ("prices", "mcp_servers"):
+    for key in ("prices", "mcp_servers", "web_sites"):
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
     try:

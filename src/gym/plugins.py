@@ -20,12 +20,18 @@ class Kind(NamedTuple):
     attribute: str
     modules: Mapping[str, str] = {}
     """Names that are not those of their modules."""
+    elsewhere: Mapping[str, str] = {}
+    """Names that live with what they belong to: `module:ATTR`."""
 
 
+_WEB = {
+    name: f"gym.train.grpo.domains.web.verify:{part}" for name, part in (("web", "REWARD"), ("web_judge", "WITH_JUDGE"))
+}
 KINDS = {
     "provider": Kind("gym.llm.providers", "PROVIDER"),
-    "reward": Kind("gym.train.grpo.rewards", "REWARD"),
+    "reward": Kind("gym.train.grpo.rewards", "REWARD", elsewhere=_WEB),
     "domain": Kind("gym.train.grpo.domains", "DOMAIN"),
+    "searcher": Kind("gym.web.searchers", "SEARCHER"),
     "tool": Kind("gym.train.grpo.tools", "TOOL", {"python": "python_sandbox"}),
 }
 
@@ -39,7 +45,9 @@ def names(kind: str) -> tuple[str, ...]:
         for module in pkgutil.iter_modules(package.__path__)
         if _declares(package.__path__, module.name, KINDS[kind].attribute)
     }
-    return tuple(sorted(builtin | {point.name for point in entry_points(group=f"gym.{kind}")}))
+    return tuple(
+        sorted(builtin | KINDS[kind].elsewhere.keys() | {point.name for point in entry_points(group=f"gym.{kind}")})
+    )
 
 
 def resolve(kind: str, name: str) -> Any:
@@ -58,8 +66,9 @@ def resolve(kind: str, name: str) -> Any:
         near = get_close_matches(known_as, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise ConfigError(f"unknown {kind} {name!r}: {hint}known are {', '.join(known)}, or pkg.mod:NAME of your own")
-    module = importlib.import_module(f"{KINDS[kind].package}.{KINDS[kind].modules.get(known_as, known_as)}")
-    return getattr(module, KINDS[kind].attribute)
+    inside = f"{KINDS[kind].package}.{KINDS[kind].modules.get(known_as, known_as)}:{KINDS[kind].attribute}"
+    module, _, attribute = KINDS[kind].elsewhere.get(known_as, inside).partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def import_attribute(path: str, what: str) -> Any:

@@ -82,7 +82,7 @@ def test_a_resumed_run_repeats_no_call_of_an_agent(configured: Configured) -> No
 async def test_an_unknown_tool_and_a_missing_package_are_one_line(
     configured: Configured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ConfigError, match=r"unknown tool 'abacus': known are python, or pkg\.mod:NAME"):
+    with pytest.raises(ConfigError, match=r"unknown tool 'abacus': known are python, web, or pkg\.mod:NAME"):
         async with agent.open_agent(configured(**AGENT | {"tools": "abacus"})):
             pass
     monkeypatch.setitem(sys.modules, "mcp", None)

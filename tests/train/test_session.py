@@ -36,5 +36,12 @@ def test_a_server_of_ours_gets_no_more_slots_than_calls(configured: Configured, 
     assert endpoint(configured(model="local:x", rollout_concurrency=concurrency), "policy").slots == slots
 
 
+def test_a_server_of_ours_has_room_for_the_conversation_that_the_user_wants(configured: Configured) -> None:
+    wanted = configured(model="local:x", mode="agent", rollout_context=8192)
+    assert endpoint(wanted, "policy").context == endpoint(wanted, "reflector").context == 8192
+    assert endpoint(configured(model="local:x", mode="agent"), "policy").context is None
+    assert endpoint(configured(model="local:x", rollout_context=8192), "policy").context is None
+
+
 def test_auto_gives_a_server_of_ours_a_slot_a_core_within_reason(configured: Configured) -> None:
     assert 4 <= endpoint(configured(model="local:x"), "policy").slots <= 16

@@ -22,6 +22,7 @@ OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
     "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
+    "web_sites", "web_hosts", "web_fetcher", "web_search", "web_block", "web_max_visits", "web_delay",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
     "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path", "retrieval", "retrieval_k", "relevance",
     "encoder", "experience_token_budget",
@@ -110,6 +111,7 @@ def as_object(measured: "Measured") -> dict[str, Any]:
         "comparison": measured.comparison.as_object() if measured.comparison else None,
         "again": measured.again.as_object() if measured.again else None,
         "elsewhere": [one.as_object() for one in measured.elsewhere],
+        **({"closed_book": measured.closed_book.as_object()} if measured.closed_book else {}),
         "notes": list(measured.notes),
         "folder": str(measured.folder),
     }
@@ -157,6 +159,7 @@ def named(config: RunConfig, what: str) -> RunConfig:
 
 def _show(measured: "Measured", report: Path) -> None:
     from gym.cli.tables import out, print_comparison, print_pass_at, print_scores, print_tools, spent
+    from gym.evaluation.closed_book import TOLD
     from gym.evaluation.eval_page import said_again, said_elsewhere
     from gym.evaluation.measure import told_size
 
@@ -166,6 +169,8 @@ def _show(measured: "Measured", report: Path) -> None:
     print_pass_at(rows)
     if measured.comparison:
         print_comparison(measured.comparison)
+    if measured.closed_book:
+        _show_check("\nclosed book", measured.closed_book, TOLD)
     if measured.again:
         _show_check("\nthe same twice (A/A)", measured.again, said_again(measured.again))
     for found in measured.elsewhere:

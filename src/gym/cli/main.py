@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Compare two evaluations on the problems that both asked.",
     "grade": "Grade a file of answers.",
     "data": "Say whether two problem sets share problems.",
+    "web": "Sites to learn on: make one, serve a folder of pages, see what is in it.",
     "library": "List, edit, trace and undo the experiences of a library.",
     "ablate": "Compare settings: train every variant under several seeds, and tabulate.",
     "estimate": "Predict calls, tokens and dollars before spending them.",

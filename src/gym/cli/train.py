@@ -73,6 +73,9 @@ def show(run: "Run") -> None:
             name = literal(family.name if run.report.kind == "family" else f"{run.report.kind} {family.name}")
             out.print(f"  {name}: {percent(family.before.mean)} → {percent(family.after.mean)}", markup=False)
         out.print(f"paired difference: {points(run.gain)}")
+        if run.report.closed_book and run.report.over_closed_book:
+            print_scores([("closed book", run.report.closed_book)])
+            out.print(f"over closed book: {points(run.report.over_closed_book)}")
     print_tools([("training", tool_use(step.tools for step in run.steps))])
     out.print(f"\n{spent(run.report.spent['total'])}, {run.report.seconds:.0f} s")
     out.print(f"weights: {run.report.weights}", markup=False)

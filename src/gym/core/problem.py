@@ -27,11 +27,16 @@ class ToolUse(Value):
     errors: int = 0
     labels: Mapping[str, int] = Field(default_factory=dict, exclude_if=lambda labels: not labels)
     """Errors by what they were: "exception", "wall", "arguments"; a tool need not have a word for each."""
+    visits: int = Field(default=0, exclude_if=lambda visits: not visits)
+    """Pages that were fetched for these calls."""
 
     def __add__(self, other: "ToolUse") -> "ToolUse":
         labels = Counter(self.labels) + Counter(other.labels)
         return ToolUse(
-            calls=self.calls + other.calls, errors=self.errors + other.errors, labels=dict(sorted(labels.items()))
+            calls=self.calls + other.calls,
+            errors=self.errors + other.errors,
+            labels=dict(sorted(labels.items())),
+            visits=self.visits + other.visits,
         )
 
 

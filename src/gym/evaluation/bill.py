@@ -35,6 +35,7 @@ def cost(spent: Mapping[str, Any]) -> Section | None:
     if not stages:
         return None
     rows = [_line(stage, model, row) for stage, models in stages.items() for model, row in models.items()]
+    rows += [_queries(service, row) for service, row in spent.get("queries", {}).items()]
     rows.append(_line("total", "", spent["total"]))
     header = ("stage", "model", "calls", "failed", "replayed", "prompt", "of it cached", "completion", "dollars")
     sums = {stage: spent_in(models) for stage, models in stages.items()}
@@ -46,6 +47,21 @@ def cost(spent: Mapping[str, Any]) -> Section | None:
 def _line(stage: str, model: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     counts = ("calls", "failed", "replayed", "prompt_tokens", "cached_tokens", "completion_tokens")
     return (stage, model, *(f"{row[name]:,}" for name in counts), dollars(row["usd"]))
+
+
+def _queries(service: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of a search service; queries are no model calls, so the total has their dollars alone."""
+    return (
+        "search queries",
+        service,
+        f"{row['queries']:,}",
+        NONE,
+        f"{row['replayed']:,}",
+        NONE,
+        NONE,
+        NONE,
+        dollars(row["usd"]),
+    )
 
 
 def _charts(sums: Mapping[str, Spent]) -> tuple[Chart, ...]:

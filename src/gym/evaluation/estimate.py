@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 from gym.config import RunConfig
 from gym.core.chat import Usage
 from gym.core.value import Value
+from gym.evaluation.closed_book import without_tools
 from gym.llm.local.catalogue import is_embedded
 from gym.llm.prices import price
 from gym.train.grpo.stages.consolidate import MAP_REDUCE_ABOVE
@@ -49,7 +50,7 @@ class Shape(Value):
     test_problems: int = 0
     eval_k: int = 3
     evaluations: int = 2
-    """Measurements of the test problems: before and after; the second is free when nothing was learned."""
+    """Measurements of the test problems: before and after (free when nothing was learned), and an agent's closed book."""
     val_problems: int = 0
     """Answered once at the start and once after each step when the gate is on; 0 when it is off."""
     screen_answers: int = 0
@@ -179,6 +180,7 @@ def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
         operations=config.semantic_max_operations,
         test_problems=len(task.test),
         eval_k=config.eval_k,
+        evaluations=3 if without_tools(config, task.domain) else 2,
         screen_answers=config.screen_answers,
         val_problems=0 if config.gate == "none" else len(task.val),
         profile=automatic if config.reflector_profile == "auto" else config.reflector_profile,

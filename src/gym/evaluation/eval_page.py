@@ -1,6 +1,7 @@
 """What `gym eval` leaves to be read: the scores, what the library changes and costs, and what the checks said."""
 
 from gym.evaluation import bill, compare_page, page, scores
+from gym.evaluation.closed_book import TOLD
 from gym.evaluation.compare import Comparison
 from gym.evaluation.families import KEYS, by, known
 from gym.evaluation.figures import count, interval
@@ -39,6 +40,7 @@ def _sections(measured: Measured) -> tuple[Section, ...]:
         compare_page.result(compared, "What it is worth") if compared else _alone(measured),
         *(_by_kind(measured, compared)),
         compare_page.overhead(compared) if compared else None,
+        _closed(measured.closed_book) if measured.closed_book else None,
         _repeated(measured.again) if measured.again else None,
         *(_elsewhere(found) for found in measured.elsewhere),
         bill.cost(measured.bill),
@@ -67,6 +69,11 @@ def _kinds(measured: Measured, key: str) -> Section:
     table = Table(f"Scores by {key}", ("kind", "problems", "mean [95 %]"), cells, frozenset({1, 2}))
     bars = [scores.Row(name, one, strong=True) for name, one in rows]
     return Section(f"By {key}", (), table, scores.chart(bars, f"kinds {key}", "Mean reward by kind of problem"))
+
+
+def _closed(found: Comparison) -> Section:
+    section = compare_page.result(found, "Closed book")
+    return section._replace(text=(TOLD, *compare_page.differences(found)))
 
 
 def _repeated(again: Comparison) -> Section:

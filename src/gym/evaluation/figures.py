@@ -84,5 +84,6 @@ def tools(used: Mapping[str, ToolUse]) -> str:
     """
     return "; ".join(
         f"{name if name.isprintable() else shown(name)} {count(one.calls, 'call')}, errors {errors(one)}"
+        + (f", {count(one.visits, 'page')} fetched" if one.visits else "")
         for name, one in used.items()
     )

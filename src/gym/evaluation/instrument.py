@@ -8,12 +8,13 @@ from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.problem import Problem
 from gym.errors import ConfigError, RunFailed
+from gym.evaluation.closed_book import LABEL, NAME, without_tools
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.record import Answers, Identity, Record, answers, dollars, identity
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.session import Session, open_rollouts
-from gym.train.grpo.task import held_out_reward, load_domain, read_problems
+from gym.train.grpo.task import domain_of, held_out_reward, load_domain, read_problems
 from gym.train.grpo.watch import Watch
 
 
@@ -47,7 +48,10 @@ def target_of(config: RunConfig, notes: list[str]) -> Target:
 
 
 def elsewhere(config: RunConfig, dataset: str, reward: str) -> RunConfig:
-    """The settings for another data set: it is read by its own domain where it has one."""
+    """The settings for another data set: one that another domain knows by name is read and scored by that."""
+    own = domain_of(dataset)
+    if own is not None and "domain" in config.model_fields_set and own.name != config.domain:
+        return config.model_copy(update={"dataset": dataset, "domain": own.name, "reward": reward})
     return config.model_copy(update={"dataset": dataset, "reward": reward or config.reward})
 
 
@@ -78,7 +82,8 @@ class Instrument:
 
     async def take(self, name: str, target: Target, library: Library) -> Taken:
         """One measurement with all that is kept of it; raises like `measure`."""
-        self.watch.phase("with library" if len(library) else "no library", target.answers, self.session.meter)
+        told = LABEL if name == NAME else "with library" if len(library) else "no library"
+        self.watch.phase(told, target.answers, self.session.meter)
         config, found = target.config, await self.measure(target, library)
         made = identity(config, target.domain, target.problems, library, name=name, dataset=config.dataset)
         return Taken(found, made, target.problems, dollars(made.model, found.tallies, config.prices))
@@ -98,6 +103,11 @@ class Instrument:
             advance=self.watch.advance,
         )
         return _scored(await evaluate(manager, target.problems, library))
+
+    async def closed_book(self, target: Target) -> Taken | None:
+        """The target without tools and library; None where its domain has no such baseline."""
+        config = without_tools(target.config, target.domain)
+        return None if config is None else await self.take(NAME, target._replace(config=config), Library())
 
     async def both(self, name: str, target: Target, library: Library) -> tuple[Taken, Taken]:
         """Without and with the library."""

@@ -14,6 +14,7 @@ from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.value import digest
 from gym.errors import ConfigError
+from gym.evaluation.closed_book import LABEL
 from gym.evaluation.compare import Comparison, Named
 from gym.evaluation.compare import compare as compared
 from gym.evaluation.evaluate import Evaluation
@@ -54,6 +55,8 @@ class Measured(NamedTuple):
     """The same library, or none, twice."""
     elsewhere: tuple[Comparison, ...]
     """Without against with the library on other data sets."""
+    closed_book: Comparison | None
+    """Without tools and library against the result."""
     bill: Mapping[str, Any]
     """`Meter.snapshot()`."""
     notes: tuple[str, ...]
@@ -126,11 +129,13 @@ class Took(NamedTuple):
     without: Taken | None
     again: Taken | None
     elsewhere: Sequence[tuple[Taken, Taken]]
+    closed_book: Taken | None
 
     @property
     def all(self) -> list[Taken]:
         """One after the other."""
-        return [self.taken, *filter(None, (self.without, self.again)), *chain.from_iterable(self.elsewhere)]
+        alone = (self.without, self.again, self.closed_book)
+        return [self.taken, *filter(None, alone), *chain.from_iterable(self.elsewhere)]
 
     def measured(self, seed: int, bill: Mapping[str, Any], notes: tuple[str, ...], folder: Path) -> Measured:
         """What they say of each other."""
@@ -140,6 +145,7 @@ class Took(NamedTuple):
             _by_library(self.without, self.taken, seed) if self.without else None,
             _by_seed(self.taken, self.again, seed) if self.again else None,
             tuple(_by_library(*pair, seed) for pair in self.elsewhere),
+            _by_tools(self.closed_book, self.taken, seed) if self.closed_book else None,
             bill,
             notes,
             folder,
@@ -160,7 +166,7 @@ async def _take(
     taken = await instrument.take("plain" if library is None else "library", target, shown)
     second = await instrument.take("again", target.reseeded(), shown) if again else None
     pairs = [await instrument.both(f"also-{place}-", other, shown) for place, other in enumerate(others, 1)]
-    return Took(taken, without, second, pairs)
+    return Took(taken, without, second, pairs, await instrument.closed_book(target))
 
 
 def keep(run: Path, taken: Sequence[Taken]) -> None:
@@ -186,6 +192,11 @@ def _by_library(before: Taken, after: Taken, seed: int) -> Comparison:
 def _by_seed(before: Taken, after: Taken, seed: int) -> Comparison:
     labels = [f"seed {one.made.seed}" for one in (before, after)]
     return compared(Named(labels[0], before.record()), Named(labels[1], after.record()), seed=seed)
+
+
+def _by_tools(before: Taken, after: Taken, seed: int) -> Comparison:
+    named = Named(LABEL, before.record()), Named(told_size(after.made.library_size), after.record())
+    return compared(*named, seed=seed)
 
 
 def told_size(experiences: int) -> str:

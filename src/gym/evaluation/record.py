@@ -166,7 +166,9 @@ def write(run: Path, made: Identity, usd: float | None, found: Iterable[Answers]
 def forget(run: Path, kept: Collection[str]) -> None:
     """Remove what an earlier `gym eval` left in the run's folder under other names than `kept`."""
     for file in (run / FOLDER).glob("*.json"):
-        if file.stem not in kept and (file.stem in ("plain", "library", "again") or file.stem.startswith("also-")):
+        if file.stem not in kept and (
+            file.stem in ("plain", "library", "again", "closed-book") or file.stem.startswith("also-")
+        ):
             file.unlink(missing_ok=True)
 
 

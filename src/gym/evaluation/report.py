@@ -40,6 +40,10 @@ class Report(Value):
     after: Score | None = None
     """The same problems with the library the run returns."""
     gain: Paired | None = None
+    closed_book: Score | None = Field(default=None, exclude_if=lambda found: found is None)
+    """The same problems without tools and library, where the domain has this baseline."""
+    over_closed_book: Paired | None = Field(default=None, exclude_if=lambda found: found is None)
+    """What `after` adds to it."""
     validated: Paired | None = Field(default=None, exclude_if=lambda found: found is None)
     """The same difference on the validation problems by which the library was chosen: optimistic; None without a gate."""
     went_back: str = Field(default="", exclude_if=lambda why: not why)

@@ -1,9 +1,11 @@
 """The parts of a report in reading order, as text, tables and charts; `page` sets them as Markdown or HTML."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gym.core.problem import tool_use
+from gym.core.problem import ToolUse, tool_use
 from gym.evaluation import bill, charts, credited, drawn, scores
+from gym.evaluation.closed_book import LABEL, TOLD
 from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, errors, number
 from gym.evaluation.page import Chart, Section, Table
 from gym.evaluation.selection import selection
@@ -65,15 +67,17 @@ def _used(report: "Report") -> str:
 def _result(report: "Report") -> Section | None:
     rows = [
         scores.Row(name, one, strong=name == "after")
-        for name, one in (("before", report.before), ("after", report.after))
+        for name, one in ((LABEL, report.closed_book), ("before", report.before), ("after", report.after))
         if one is not None
     ]
     if not rows:
         return None
-    text = (scores.MEAN, scores.told(report.gain)) if report.gain else (scores.MEAN,)
+    text = [scores.MEAN, *([scores.told(report.gain)] if report.gain else [])]
+    if report.over_closed_book:
+        text.append(f"{TOLD} {scores.told(report.over_closed_book, 'After against it, paired')}")
     return Section(
         "What it is worth",
-        text,
+        tuple(text),
         scores.table(rows, "Scores on held-out problems"),
         scores.chart(rows, "accuracy", "Mean reward on held-out problems"),
     )
@@ -137,7 +141,17 @@ def _tools(report: "Report") -> Section | None:
         return None
     text = "An error is a call that did not do what was asked; the model was told, and could go on."
     table = Table("Tool use", ("", "tool", "calls", "calls per rollout", "errors"), rows, frozenset({2, 3}))
-    return Section("Tools", (text,), table)
+    return Section("Tools", (text, *_visits(sides)), table)
+
+
+def _visits(sides: Sequence[tuple[str, Mapping[str, ToolUse], int]]) -> tuple[str, ...]:
+    """What web tools cost beside tokens."""
+    told = [
+        f"{side} {visits:,} ({visits / max(answers, 1):.2f} a rollout)"
+        for side, tools, answers in sides
+        if (visits := sum(used.visits for used in tools.values()))
+    ]
+    return (f"Pages fetched: {', '.join(told)}.",) if told else ()
 
 
 def _identity(report: "Report") -> Section:

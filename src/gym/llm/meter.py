@@ -9,6 +9,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -45,6 +46,28 @@ class Reservation:
         return round(self.usd * PICO)
 
 
+class Queries(NamedTuple):
+    """What was asked of a search service."""
+
+    paid: int = 0
+    replayed: int = 0
+    """Answered from the record, free."""
+    each_usd: float | None = 0.0
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars of the paid ones; None when unknown."""
+        return 0.0 if not self.paid else None if self.each_usd is None else self.paid * self.each_usd
+
+    def plain(self) -> dict[str, Any]:
+        """For stats.json."""
+        return {
+            "queries": self.paid,
+            "replayed": self.replayed,
+            "usd": None if self.usd is None else round(self.usd, 6),
+        }
+
+
 class Meter:
     """Counts every call of a run. Used from one event loop at a time.
 
@@ -60,6 +83,7 @@ class Meter:
         self._flying: set[Reservation] = set()
         self._flying_tokens = self._flying_pico_usd = 0
         self._waiting: set[asyncio.Future[None]] = set()
+        self._queries: dict[str, Queries] = {}
 
     @property
     def in_flight(self) -> int:
@@ -83,8 +107,9 @@ class Meter:
 
     @property
     def usd(self) -> float | None:
-        """Dollars of all calls; None when a model with spent tokens has no price."""
-        return _sum(self._usd(model, row) for (_, model), row in self._rows.items())
+        """Dollars of all calls and queries; None when a model with spent tokens, or a service, has no price."""
+        models = (self._usd(model, row) for (_, model), row in self._rows.items())
+        return _sum(chain(models, (asked.usd for asked in self._queries.values())))
 
     async def reserve(
         self,
@@ -132,15 +157,24 @@ class Meter:
         """One call answered from the log."""
         self._rows[stage, model].replayed += 1
 
+    def count_queries(self, service: str, usd: float | None, *, paid: int = 0, replayed: int = 0) -> None:
+        """More queries to a search service at `usd` each (None: unknown): paid now or before, or answered from the record."""
+        known = self._queries.get(service, Queries())
+        self._queries[service] = Queries(known.paid + paid, known.replayed + replayed, usd)
+
     def snapshot(self) -> dict[str, Any]:
-        """Plain numbers for stats.json: `total`, and `stages` → stage → model. `usd` is None where unknown."""
+        """Plain numbers for stats.json: `total`, `stages` → stage → model, and `queries` by service where any were asked.
+
+        `usd` is None where unknown; the total's holds the queries', its calls do not.
+        """
         stages: dict[str, dict[str, Any]] = {}
         total = Row()
         for (stage, model), row in sorted(self._rows.items(), key=itemgetter(0)):
             stages.setdefault(stage, {})[model] = row.plain(self._usd(model, row))
         for row in self._rows.values():
             total.merge(row)
-        return {"total": total.plain(self.usd), "stages": stages}
+        queries = {service: asked.plain() for service, asked in sorted(self._queries.items())}
+        return {"total": total.plain(self.usd), "stages": stages} | ({"queries": queries} if queries else {})
 
     def _usd(self, model: str, row: Row) -> float | None:
         if not row.prompt and not row.completion:

@@ -31,6 +31,20 @@ class Retry(NamedTuple):
     wait_s: float
 
 
+def pause_s(
+    error: ProviderError,
+    used: int,
+    *,
+    base_s: float = 1.0,
+    cap_s: float = 60.0,
+    random: Callable[[], float] = randomness.random,
+) -> float:
+    """Seconds to wait after the attempt number `used`: as long as the server asks and a little more, else full jitter."""
+    if (asked := error.retry_after_s) is not None:
+        return asked + random() * max(1.0, asked / 10)
+    return random() * min(cap_s, base_s * 2.0 ** max(0, used - 1))
+
+
 class Served(Protocol):
     """What a retry asks of the endpoint's limiter, when there is one."""
 
@@ -138,9 +152,7 @@ class Retrying:
     def _wait_s(self, tries: "_Tries", error: ProviderError) -> float:
         if self._endpoint and self._endpoint.pauses_for(error):
             return 0.0
-        if (asked := error.retry_after_s) is not None:
-            return asked + self._random() * max(1.0, asked / 10)
-        return self._random() * min(self._cap_s, self._base_s * 2.0 ** max(0, tries.used - 1))
+        return pause_s(error, tries.used, base_s=self._base_s, cap_s=self._cap_s, random=self._random)
 
     def _report(self, tries: "_Tries", state: RetryCallState) -> None:
         if self._on_retry is not None and not tries.excused:

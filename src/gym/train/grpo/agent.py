@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from gym import plugins
 from gym.config import RunConfig
@@ -12,6 +13,9 @@ from gym.train.grpo.tools.limits import Isolation
 from gym.train.grpo.tools.own import tool_of
 from gym.train.grpo.tools.python_sandbox import PythonSandbox
 from gym.train.grpo.tools.toolbox import Alone, Toolbox, ToolServer
+
+if TYPE_CHECKING:
+    from gym.web.opened import Paid
 
 DEFAULT_TOOLS = ("python",)
 
@@ -29,17 +33,22 @@ async def open_agent(
     config: RunConfig,
     *,
     embedded: bool = False,
+    folder: Path | None = None,
+    paid: "Paid | None" = None,
     environ: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> AsyncIterator[Agent]:
     """The agent of a configuration; its servers end with the context. `embedded`: the model runs in a server of ours.
 
-    `say` is told how far the model's code is kept apart from this machine.
+    `say` is told how far the model's code is kept apart from this machine. What the web tool sees is recorded in `folder`,
+    and `paid` is told of its searches.
 
     Raises `ConfigError` for an unknown tool or a server that does not start, `MissingExtra` without its package.
     """
     async with AsyncExitStack() as stack:
-        servers = [await _opened(name, config, stack, environ) for name in config.tools or DEFAULT_TOOLS]
+        servers = [
+            await _opened(name, config, stack, environ, say, folder, paid) for name in config.tools or DEFAULT_TOOLS
+        ]
         for server in config.mcp_servers:
             if f"mcp:{server}" not in config.tools:
                 say(f"the MCP server {server!r} is not used: tools has no mcp:{server}")
@@ -54,7 +63,22 @@ async def open_agent(
         yield Agent(solver, isolation)
 
 
-async def _opened(name: str, config: RunConfig, stack: AsyncExitStack, environ: Mapping[str, str] | None) -> ToolServer:
+async def _opened(
+    name: str,
+    config: RunConfig,
+    stack: AsyncExitStack,
+    environ: Mapping[str, str] | None,
+    say: Callable[[str], None],
+    folder: Path | None,
+    paid: "Paid | None",
+) -> ToolServer:
+    if name == "web":
+        from gym.train.grpo.tools.web import WebTools  # a parser and more, for those who use them
+        from gym.web.opened import nobody, open_web
+
+        opened = open_web(config, folder=folder, environ=environ, paid=paid or nobody, say=say)
+        web = await stack.enter_async_context(opened)
+        return WebTools(web, max_visits=config.web_max_visits)
     if name.startswith("mcp:"):
         from gym.train.grpo.tools.mcp import mounted  # an extra
 

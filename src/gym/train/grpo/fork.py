@@ -1,6 +1,7 @@
 """A new run that starts from an old one's paid calls (SPEC 4.6)."""
 
 import shutil
+from pathlib import Path
 
 from gym.config import RunConfig
 from gym.errors import ConfigError
@@ -9,7 +10,7 @@ from gym.train.grpo.task import run_folder
 
 
 def fork_run(config: RunConfig, new_name: str) -> RunConfig:
-    """The configuration of a run called `new_name`, whose call log starts as a copy of the present run's.
+    """The configuration of a run called `new_name`, whose records of calls and pages start as copies of the present run's.
 
     Calls that the changed settings leave as they were are then served free. Raises `ConfigError` when the old run does
     not exist or the new one already does.
@@ -21,5 +22,6 @@ def fork_run(config: RunConfig, new_name: str) -> RunConfig:
     if any(new.glob("epoch_*")):
         raise ConfigError(f"--fork: {str(new)!r} exists already; choose another name")
     with RunDir(old), RunDir(new):
-        shutil.copyfile(old / "calls.jsonl", new / "calls.jsonl")
+        for record in filter(Path.exists, (old / "calls.jsonl", old / "pages.jsonl")):
+            shutil.copyfile(record, new / record.name)
     return config.model_copy(update={"output_dir": str(old.parent), "experiment_name": new.name})

@@ -11,7 +11,7 @@ from gym.core.prompting import library_block, solve_messages
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.families import families, usual
-from gym.evaluation.metrics import Paired
+from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
 from gym.train.grpo.manifest import Weights, model_changes
@@ -35,6 +35,7 @@ def report_of(
     before: Evaluation | None,
     after: Evaluation | None,
     gain: Paired | None,
+    closed_book: Evaluation | None,
     validated: Paired | None,
     went_back: str,
     seconds: float,
@@ -52,6 +53,10 @@ def report_of(
         before=before.score if before else None,
         after=after.score if after else None,
         gain=gain,
+        closed_book=closed_book.score if closed_book else None,
+        over_closed_book=paired(closed_book.tallies, after.tallies, seed=config.seed)
+        if closed_book and after
+        else None,
         validated=validated,
         went_back=went_back,
         families=families(before.tallies, after.tallies, seed=config.seed) if before and after else (),

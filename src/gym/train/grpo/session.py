@@ -104,9 +104,11 @@ async def open_session(
         if config.mode == "agent":
             from gym.train.grpo.agent import open_agent  # tools load only for those who use them
 
-            agent = await stack.enter_async_context(
-                open_agent(config, embedded=roles["policy"].local, environ=environ, say=say)
+            embedded, folder = roles["policy"].local, log_path.parent
+            opened_agent = open_agent(
+                config, embedded=embedded, folder=folder, paid=meter.count_queries, environ=environ, say=say
             )
+            agent = await stack.enter_async_context(opened_agent)
         yield Session(
             **models, log=log, meter=meter, brake=brake, executor=executor, agent=agent,
             retrieval=retrieval_of(config, say),
@@ -138,7 +140,7 @@ def open_rollouts(
     """Rollouts of one stage, with the same prompt layout, limits and solver for all stages (SPEC 1.11)."""
     return RolloutManager(
         session.model(stage),
-        session.agent.solver if session.agent else session.executor.remote(domain.solver),
+        session.agent.solver if session.agent and config.mode == "agent" else session.executor.remote(domain.solver),
         reward,
         width=session.width,
         sampling=Sampling(temperature=temperature, max_tokens=config.rollout_max_tokens),
@@ -171,6 +173,7 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
         concurrency=_fixed(config),
         outage_patience_s=config.outage_patience,
         hedge=config.hedge,
+        context=_room(config),
         slots=min(_fixed(config) or MOST_SLOTS, max(4, os.cpu_count() or 1)),
     )
     if role == "policy":
@@ -192,6 +195,11 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
 def _fixed(config: RunConfig) -> int | None:
     """The calls in flight that the user wants; None: find out."""
     return None if config.rollout_concurrency == "auto" else config.rollout_concurrency
+
+
+def _room(config: RunConfig) -> int | None:
+    """Tokens that a server of ours keeps for an agent's conversation, where the user says how many; None: its default."""
+    return config.rollout_context if config.mode == "agent" and "rollout_context" in config.model_fields_set else None
 
 
 def _elsewhere(model: str, base: Endpoint) -> bool:

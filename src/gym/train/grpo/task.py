@@ -51,7 +51,12 @@ def load_domain(config: RunConfig) -> Domain:
     named: Domain = plugins.resolve("domain", config.domain)
     if "domain" in config.model_fields_set or locate(config.dataset, config.data_dir):
         return named
-    return next((domain for domain in _domains() if domain.knows(config.dataset)), named)
+    return domain_of(config.dataset) or named
+
+
+def domain_of(source: str) -> Domain | None:
+    """The domain that knows a problem set by its name; None when none does."""
+    return next((domain for domain in _domains() if domain.knows(source)), None)
 
 
 def _domains() -> Iterator[Domain]:

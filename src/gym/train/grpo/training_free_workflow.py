@@ -7,6 +7,7 @@ evaluation on held-out problems and the report (SPEC 1, 2.11, 4.4, 4.6, 5.4).
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.problem import Problem, Reward
 from gym.embedding.encoders import resolved
+from gym.evaluation.closed_book import LABEL, NAME, without_tools
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.record import answers, dollars, identity, write
@@ -89,6 +91,7 @@ async def work(bench: Workbench, weights: Weights) -> Run:
     bench.session.retrieval.expect([*bench.task.train, *bench.task.val, *bench.task.test])
     before = await measure(bench, "baseline", bench.task.test, start)
     keep(bench, "before", before, start)
+    memory = await closed_book(bench)
     (library, why), steps, earlier_s, validated, gone = await Learning(bench).learn(start)
     after = await measure(bench, "held-out", bench.task.test, library)
     keep(bench, "after", after, library)
@@ -109,6 +112,7 @@ async def work(bench: Workbench, weights: Weights) -> Run:
         before=before,
         after=after,
         gain=gained,
+        closed_book=memory,
         validated=validated,
         went_back=why,
         seconds=seconds(bench, time.monotonic() - began + earlier_s),
@@ -140,6 +144,17 @@ async def measure(bench: Workbench, name: str, problems: Sequence[Problem], libr
     bench.watch.phase(name, len(problems) * config.eval_k, bench.session.meter)
     manager = bench.rollouts("evaluate", config.eval_k, config.eval_temperature)
     return await evaluate(manager, problems, library)
+
+
+async def closed_book(bench: Workbench) -> Evaluation | None:
+    """The held-out problems without tools and library; None where the domain has no such baseline."""
+    config = without_tools(bench.config, bench.task.domain)
+    if config is None:
+        return None
+    alone = replace(bench, config=config)
+    found = await measure(alone, LABEL, alone.task.test, Library())
+    keep(alone, f"held-out-{NAME}", found, Library())
+    return found
 
 
 def keep(bench: Workbench, name: str, found: Evaluation | None, library: Library) -> None:

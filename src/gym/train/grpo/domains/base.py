@@ -86,6 +86,8 @@ class Domain:
     """Names of problem sets that `load` knows; a source may add options after a colon, and join sets with `+`."""
     preset: Callable[[str, int], Preset | None] = no_preset
     """The split that a source and the run's seed name, or None when the source is one set."""
+    closed_book: str = ""
+    """Instructions for the same problems without tools and library, which every agent's result is shown beside; empty: none."""
 
     def knows(self, source: str) -> bool:
         """Whether a source names one of the domain's sets; letter case, `-` and `_` do not matter."""

@@ -23,6 +23,8 @@ class ToolResult(Value):
     """The call did not do what was asked."""
     label: str = ""
     """One word for counting why, such as "arguments" or "wall"; empty for an ordinary result."""
+    visits: int = 0
+    """Pages that were fetched for it."""
 
 
 class ToolSession(Protocol):

@@ -135,7 +135,9 @@ class Desk:
     def _count(self, name: str, result: ToolResult) -> None:
         name = self._counted_as(name)
         labels = {result.label: 1} if result.error and result.label else {}
-        self.used[name] = self.used.get(name, ToolUse()) + ToolUse(calls=1, errors=int(result.error), labels=labels)
+        self.used[name] = self.used.get(name, ToolUse()) + ToolUse(
+            calls=1, errors=int(result.error), labels=labels, visits=result.visits
+        )
 
     def _counted_as(self, name: str) -> str:
         if name in self._tools:

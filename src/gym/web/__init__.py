@@ -1,0 +1,1 @@
+"""Pages of a site as readable text: fetched within limits, searched, recorded."""

@@ -1,0 +1,135 @@
+"""One GET request over a guarded connection: its size is bounded while it streams, also after decompression.
+
+aiohttp's own decompression is off: it inflates what it is given whole, and a kilobyte may hold a megabyte.
+"""
+
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import aiohttp
+from yarl import URL
+
+from gym import __version__
+from gym.core.value import Value
+from gym.web.fetching import Refusal
+from gym.web.guard import Guard, GuardedResolver, Lookup, PrivateAddress
+
+AGENT = "zoo-gym"
+"""What a robots.txt may call us."""
+HEADERS = {
+    "User-Agent": f"{AGENT}/{__version__}",
+    "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+}
+CONNECTIONS, CONNECTIONS_TO_ONE = 64, 8
+_CHUNK = 1 << 16
+_GZIP_OR_ZLIB = 47
+
+
+class Limits(Value):
+    """Of one page."""
+
+    seconds: float = 20.0
+    """From the first request to the text, redirects and a slow server included; waiting for a turn at a host is not."""
+    bytes: int = 8 << 20
+    """Unpacked."""
+    redirects: int = 8
+    patience_s: float = 30.0
+    """A longer Retry-After is not waited for."""
+
+
+class Answer(NamedTuple):
+    """What a server sent."""
+
+    url: URL
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Unwanted = Callable[[URL, str], Refusal | None]
+"""Why a body of this content type is not read; None when it is."""
+
+
+def anything(url: URL, kind: str) -> None:
+    """Every body is read."""
+
+
+class Client:
+    """Asks guarded addresses; no cookies, no proxy, no redirects."""
+
+    def __init__(self, session: aiohttp.ClientSession, limits: Limits) -> None:
+        self._session, self._limits = session, limits
+
+    async def get(
+        self, url: URL, unwanted: Unwanted = anything, *, accept: str = HEADERS["Accept"]
+    ) -> Answer | Refusal:
+        """The answer at a URL that the guard has passed; the deadline is the caller's."""
+        try:
+            async with self._session.get(url, allow_redirects=False, headers={"Accept": accept}) as response:
+                kind = response.headers.get("Content-Type", "")
+                if response.ok and not response.headers.get("Location") and (refusal := unwanted(url, kind)):
+                    return refusal
+                body = await self._body(response)
+        except aiohttp.ClientConnectorError as error:
+            return _unreached(url, error)
+        except (aiohttp.ClientError, OSError, zlib.error) as error:
+            return Refusal(
+                url=str(url), label="connection", reason=f"the answer broke off: {error or type(error).__name__}"
+            )
+        if body is None:
+            return Refusal(
+                url=str(url),
+                label="size",
+                reason=f"the page is larger than {self._limits.bytes >> 20} MB and was not read",
+            )
+        return Answer(url, response.status, response.headers, body)
+
+    async def _body(self, response: aiohttp.ClientResponse) -> bytes | None:
+        """None when it is too large."""
+        coding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
+            raise aiohttp.ClientPayloadError(f"it is packed as {coding[:40]!r}")
+        unpack = None if coding in ("identity", "") else zlib.decompressobj(_GZIP_OR_ZLIB)
+        if (response.content_length or 0) > self._limits.bytes:
+            return None
+        body = bytearray()
+        async for chunk in response.content.iter_chunked(_CHUNK):
+            if unpack is not None and not body and coding == "deflate" and chunk[0] & 0x0F != 8:
+                unpack = zlib.decompressobj(-15)  # servers that leave the wrapping out
+            body += chunk if unpack is None else unpack.decompress(chunk, self._limits.bytes + 1 - len(body))
+            if len(body) > self._limits.bytes:
+                return None
+        return bytes(body)
+
+
+@asynccontextmanager
+async def open_client(
+    guard: Guard, limits: Limits | None = None, *, lookup: Lookup | None = None
+) -> AsyncIterator[Client]:
+    """A client until the context ends; `lookup`: what finds the addresses of names (default: the system)."""
+    connector = aiohttp.TCPConnector(
+        resolver=GuardedResolver(guard, lookup), limit=CONNECTIONS, limit_per_host=CONNECTIONS_TO_ONE
+    )
+    async with aiohttp.ClientSession(
+        connector=connector,
+        headers=HEADERS,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        requote_redirect_url=False,
+    ) as session:
+        yield Client(session, limits or Limits())
+
+
+def _unreached(url: URL, error: aiohttp.ClientConnectorError) -> Refusal:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return Refusal(
+            url=str(url), label="connection", reason=f"its certificate is not good: {error.certificate_error}"
+        )
+    if isinstance(error.os_error, PrivateAddress):
+        return Refusal(url=str(url), label="private", reason="the host lies in a private network")
+    why = error.os_error.strerror or error.os_error
+    return Refusal(url=str(url), label="connection", reason=f"the host cannot be reached: {why}")

@@ -1,0 +1,106 @@
+"""Pages over plain HTTP: the default fetcher.
+
+Reading a large page takes a second, so it is done in one of two threads, which lxml leaves the others free of.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http import HTTPStatus
+
+from yarl import URL
+
+from gym.web.charset import decoded
+from gym.web.client import Answer
+from gym.web.fetching import Refusal
+from gym.web.page import Page
+from gym.web.readable import read_html, read_text
+from gym.web.visitor import Visitor
+
+READERS = 2
+"""Pages that are turned into text at a time."""
+HTML = ("text/html", "application/xhtml+xml")
+KINDS = {"application/pdf": "a PDF document", "image": "an image", "video": "a video", "audio": "a sound"}
+
+
+class HttpFetcher:
+    """A `gym.web.fetching.Fetcher` over a visitor."""
+
+    def __init__(self, visitor: Visitor, read: "Reader") -> None:
+        self._visitor, self._read = visitor, read
+
+    async def fetch(self, url: str) -> Page | Refusal:
+        """The page, or why there is none."""
+        try:
+            async with asyncio.timeout(self._visitor.limits.seconds) as deadline:
+                answer = await self._visitor.visit(url, deadline, unwanted)
+                return answer if isinstance(answer, Refusal) else await self._read(answer)
+        except TimeoutError:
+            return too_slow(url, self._visitor.limits.seconds)
+
+
+Reader = Callable[[Answer], Awaitable[Page | Refusal]]
+"""`page_of` beside the event loop."""
+
+
+@contextmanager
+def reading() -> Iterator[Reader]:
+    """Threads that read pages, until the context ends; nobody waits for what is still read then."""
+    threads = ThreadPoolExecutor(READERS, thread_name_prefix="web-page")
+
+    async def read(answer: Answer) -> Page | Refusal:
+        return await asyncio.get_running_loop().run_in_executor(threads, page_of, answer)
+
+    try:
+        yield read
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def page_of(answer: Answer) -> Page | Refusal:
+    """An answer as a page; a status from 400 on is a refusal."""
+    url = str(answer.url)
+    if answer.status >= 400:
+        return refused_status(url, answer.status)
+    kind, charset = kind_of(answer.headers.get("Content-Type", ""))
+    if b"\0" in answer.body[:1024] and not charset and not answer.body.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Refusal(url=url, label="type", reason="this is no text")
+    text = decoded(answer.body, charset)
+    if kind in HTML or (not kind and text.lstrip()[:1] == "<"):
+        return read_html(url, text)
+    return read_text(url, text)
+
+
+def refused_status(url: str, status: int) -> Refusal:
+    """A server's no, in words."""
+    phrase = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "an error"
+    said = "there is no such page" if status in (404, 410) else f"the server says {phrase}"
+    return Refusal(url=url, label="status", status=status, reason=said)
+
+
+def unwanted(url: URL, content_type: str) -> Refusal | None:
+    """Why a page of this type is not read: only text is."""
+    kind, _ = kind_of(content_type)
+    family, _, form = kind.partition("/")
+    if not kind or family == "text" or kind in HTML or form.endswith(("json", "xml", "javascript", "yaml")):
+        return None
+    what = KINDS.get(kind) or KINDS.get(family) or f"of the type {kind[:60]}"
+    return Refusal(url=str(url), label="type", reason=f"it is {what}, and only text can be read here")
+
+
+def too_slow(url: str, seconds: float) -> Refusal:
+    """A page that is not there in time."""
+    return Refusal(url=url, label="timeout", reason=f"the page was not there after {seconds:g} s")
+
+
+def kind_of(content_type: str) -> tuple[str, str]:
+    """Type and charset of a header, in lower case; a type that says nothing is empty."""
+    kind, *parameters = content_type.lower().split(";")
+    charsets = [
+        text.split("=", 1)[1].strip().strip("\"'") for text in parameters if text.strip().startswith("charset=")
+    ]
+    kind = kind.strip()
+    return "" if kind in ("application/octet-stream", "*/*", "unknown/unknown") else kind, charsets[
+        0
+    ] if charsets else ""
