@@ -1,12 +1,15 @@
 """Bytes of a page to text, as browsers do it (encoding.spec.whatwg.org): byte order mark, header, meta tag, else a guess.
 
 Labels mean what pages mean by them: `latin-1` is Windows-1252, `gb2312` is GB 18030. A label that the bytes contradict is not
-believed where they are UTF-8; what is still broken becomes U+FFFD.
+believed where they are UTF-8; what is still broken becomes U+FFFD. Python knows codecs that are no charset of a page and fail
+or never end on one (`undefined`, `idna`, `punycode`): a label of theirs is none.
 """
 
 import codecs
 import re
 from collections.abc import Iterator
+
+from gym.core.text import word_set
 
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 _META = re.compile(
@@ -19,6 +22,15 @@ _MEANT = {
     "utf-16": "utf-16-le", "utf-7": "utf-8",
 }  # fmt: skip
 """By Python's names of the codecs."""
+_ALIASES = {
+    "x-sjis": "cp932", "windows-31j": "cp932", "windows-949": "cp949", "x-gbk": "gb18030", "iso-8859-8-i": "iso8859-8",
+}  # fmt: skip
+"""Labels that browsers know and Python does not."""
+_OF_PAGES = word_set(
+    "utf-8 utf-16-le utf-16-be cp866 cp874 cp1250 cp1251 cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 koi8-r koi8-u "
+    "iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7 iso8859-8 iso8859-10 iso8859-13 iso8859-14 iso8859-15 "
+    "iso8859-16 mac-roman mac-cyrillic gb18030 big5hkscs euc_jp iso2022_jp cp932 cp949"
+)
 
 
 def decoded(body: bytes, declared: str = "") -> str:
@@ -57,11 +69,11 @@ def _from_meta(body: bytes) -> str:
 
 
 def _codec(label: str) -> str:
-    """The codec for a label; empty when there is none for text."""
+    """The codec for a label; empty when pages have none of that name."""
+    name = label.strip().strip("\"'").lower()
     try:
-        found = codecs.lookup(label.strip().strip("\"'"))
+        found = codecs.lookup(_ALIASES.get(name, name)).name
     except (LookupError, ValueError):
         return ""
-    if not found._is_text_encoding:
-        return ""
-    return _MEANT.get(found.name, found.name)
+    meant = _MEANT.get(found, found)
+    return meant if meant in _OF_PAGES else ""
