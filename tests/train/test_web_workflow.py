@@ -259,3 +259,5 @@ def test_a_search_service_that_cannot_be_asked_is_told_before_any_call(
     with pytest.raises(ConfigError, match=words):
         train(configured(**changes))
     assert (tmp_path / "output" / "run" / "calls.jsonl").stat().st_size == 0
+    with pytest.raises(ConfigError, match=r"site 'other.example': the folder 'nowhere' does not exist"):
+        train(configured(web_sites={"other.example": "nowhere"}))

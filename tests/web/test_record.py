@@ -142,9 +142,10 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     path = tmp_path / FILE
     pages = written(path)
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], b"{}\n", *lines[2:]]))
-    with pytest.raises(ConfigError, match=rf"{FILE}:2: not a record of a page"):
-        WebRecord.open(path)
+    for broken in (b"{}\n", b'{"kind": "hits", "key": "who?", "value": []}\n'):
+        path.write_bytes(b"".join([lines[0], broken, *lines[2:]]))
+        with pytest.raises(ConfigError, match=rf"{FILE}:2: not a record of a page"):
+            WebRecord.open(path)
     middle = len(lines[1]) // 2
     path.write_bytes(b"".join([lines[0], lines[1][:middle] + b"AAAA" + lines[1][middle + 4 :], *lines[2:]]))
     with WebRecord.open(path) as record, pytest.raises(ConfigError, match=rf"{FILE}:2: not a record of a page"):
@@ -160,3 +161,12 @@ def test_a_site_whose_pages_changed_is_refused(tmp_path: Path) -> None:
         pytest.raises(ConfigError, match=r"the pages of 'halden.example' are not those that this run began with"),
     ):
         record.require_same("halden.example", "abd")
+
+
+def test_a_run_goes_on_without_a_site_that_it_began_with_and_saw_something_of(tmp_path: Path) -> None:
+    with WebRecord.open(tmp_path / FILE) as record:
+        record.require_same("halden.example", "abc")
+        assert not record.replays("halden.example")
+        record.keep_fetched("http://halden.example/", Page(url="http://halden.example/", title="", text=""))
+        assert record.replays("halden.example")
+        assert not record.replays("other.example")

@@ -10,7 +10,7 @@ import pytest
 
 from gym.errors import ConfigError
 from gym.web.guard import Place
-from gym.web.sites import folders, served, serving
+from gym.web.sites import folders, served, serving, sites_by_host
 
 
 @pytest.fixture
@@ -118,6 +118,12 @@ async def test_a_site_is_a_folder_or_an_address(folder: Path) -> None:
     assert folders({"A.example": str(folder), "b.example": "http://localhost:8080"}) == {"a.example": folder}
 
 
+def test_two_spellings_of_one_host_are_told_when_they_differ() -> None:
+    assert sites_by_host({"A.example": "x", "a.example": "x"}) == {"a.example": "x"}
+    with pytest.raises(ConfigError, match=r"web_sites names 'a\.example' twice"):
+        sites_by_host({"A.example": "x", "a.example": "y"})
+
+
 async def test_a_folder_that_we_made_is_served_from_its_pages(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "site.json").write_text("{}")
     (tmp_path / "questions.jsonl").write_text("{}")
@@ -136,6 +142,10 @@ async def test_a_folder_that_we_made_is_served_from_its_pages(tmp_path: Path, fo
         ("a.example", "http://127.0.0.1:1/below", "expected http://HOST:PORT, or a folder"),
         ("a.example", "http://", "expected http://HOST:PORT, or a folder"),
         ("a.example", "ftp://x", "expected http://HOST:PORT, or a folder"),
+        ("a.example", __file__, "site 'a.example': '.*test_sites.py' is no folder"),
+        ("a.example", "a" * 5000, "does not exist"),
+        ("127.0.0.1", ".", "site '127.0.0.1': expected a host name such as halden.example"),
+        ("0x7f.1", ".", "expected a host name"),
     ],
 )
 async def test_what_is_neither_is_told(name: str, where: str, what: str) -> None:

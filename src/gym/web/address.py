@@ -8,6 +8,8 @@ from yarl import URL
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+_NEITHER = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32", "fec0::/10")))
+"""Called global by some versions of Python: metadata services of two clouds, and the former site-local addresses."""
 
 
 def canonical(url: str) -> URL:
@@ -51,6 +53,8 @@ def is_public(address: Address) -> bool:
     """
     if isinstance(address, ipaddress.IPv6Address) and (inner := _carried(address)) is not None:
         return is_public(inner)
+    if any(address in network for network in _NEITHER):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

@@ -24,6 +24,9 @@ Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host; raises `OSError` when it has none."""
 
 LONGEST_URL = 4_096
+LONGEST_NAME = 80
+"""Of a host that is told to a model: it may be a redirect's, and so anybody's words."""
+UNREADABLE = "this is no readable address: http://HOST/PATH is wanted"
 WEB_PORTS = (80, 443)
 
 
@@ -42,7 +45,7 @@ class Guard:
     """Raises `ConfigError` for hosts that cannot be hosts.
 
     `sites`: host names of our own, and where each is served. `hosts`: `name`, `*.name` for all below it, `name:port`, an
-    address, or `*`. `block`: whole URLs with `*` for anything.
+    address, or `*`. `block`: whole URLs with `*` for anything, in any letter case.
     """
 
     def __init__(
@@ -50,14 +53,14 @@ class Guard:
     ) -> None:
         self.sites = dict(sites or {})
         self._hosts = [_listed(host) for host in hosts]
-        self._block = tuple(block)
+        self._block = tuple(pattern.lower() for pattern in block)
 
     def checked(self, url: str) -> URL | Refusal:
         """The URL in its canonical spelling when it may be visited. Names are not looked up yet."""
         try:
             found = canonical(url)
-        except ValueError as error:
-            return _refusal(url, "address", f"this is no readable address: {error}")
+        except ValueError:
+            return _refusal(url, "address", UNREADABLE)
         if why := _unfit(found, url):
             return why
         host = _host(found)
@@ -88,10 +91,11 @@ class Guard:
         if address is not None and not is_public(address):
             return _refusal(str(url), "private", "the address lies in a private network")
         known = ", ".join([*self.sites, *(each.text for each in self._hosts)]) or "none"
-        return _refusal(str(url), "host", f"{host} is not among the hosts that may be visited: {known}")
+        return _refusal(str(url), "host", f"{host[:LONGEST_NAME]} is not among the hosts that may be visited: {known}")
 
     def _blocked(self, url: URL) -> URL | Refusal:
-        if any(fnmatchcase(str(url), pattern) for pattern in self._block):
+        written = str(url).lower()
+        if any(fnmatchcase(written, pattern) for pattern in self._block):
             return _refusal(str(url), "blocked", "this page is blocked; reach what you look for by other pages")
         return url
 
@@ -149,8 +153,8 @@ def _result(host: str, address: str, port: int) -> ResolveResult:
 def _unfit(url: URL, written: str) -> Refusal | None:
     if url.scheme not in ("http", "https", ""):
         return _refusal(written, "scheme", f"only http and https addresses are opened, not {url.scheme[:20]!r}")
-    if not url.scheme or not url.raw_host or len(str(url)) > LONGEST_URL or re.search(r"[^\w.:-]", url.raw_host):
-        return _refusal(written, "address", "this is no readable address: http://HOST/PATH is wanted")
+    if not url.scheme or not _host(url) or len(str(url)) > LONGEST_URL or re.search(r"[^\w.:-]", _host(url)):
+        return _refusal(written, "address", UNREADABLE)
     if url.raw_user is not None or url.raw_password is not None:
         return _refusal(written, "address", "an address with a user or a password is not opened")
     return None

@@ -18,7 +18,7 @@ from gym.web.pace import Pace
 from gym.web.record import FILE, RecordedFetcher, RecordedSearcher, WebRecord
 from gym.web.search import NONE, open_search, query_usd
 from gym.web.searching import Searcher
-from gym.web.sites import folders, served
+from gym.web.sites import folders, served, sites_by_host
 from gym.web.visitor import open_visitor
 
 GONE = Place("127.0.0.1", 9)
@@ -69,7 +69,8 @@ async def open_web(
         if before := record.queries[config.web_search]:
             ask(paid=before)
         live = None
-        if gone := _gone(config.web_sites) if len(record) else ():
+        gone = _gone(config.web_sites)
+        if gone and all(map(record.replays, gone)):
             say(f"the folder of {', '.join(gone)} is gone: the run sees what {FILE} holds of the web, and nothing else")
         else:
             await asyncio.to_thread(_require_same, record, folders(config.web_sites))
@@ -84,9 +85,8 @@ async def _opened(
     asked: Callable[[], None],
     say: Callable[[str], None],
 ) -> Web:
-    places = {
-        name.lower(): await stack.enter_async_context(served(name, where)) for name, where in config.web_sites.items()
-    }
+    sites = sites_by_host(config.web_sites)
+    places = {host: await stack.enter_async_context(served(host, where)) for host, where in sites.items()}
     guard = Guard(places, config.web_hosts, config.web_block)
     visitor = await stack.enter_async_context(open_visitor(guard, Pace(config.web_delay)))
     if config.web_hosts:
@@ -98,7 +98,7 @@ async def _opened(
         fetcher: Fetcher = await stack.enter_async_context(open_browser(visitor, say=say))
     else:
         fetcher = HttpFetcher(visitor, stack.enter_context(reading()))
-    search = open_search(config.web_search, folders(config.web_sites), guard, environ, asked=asked, say=say)
+    search = open_search(config.web_search, folders(sites), guard, environ, asked=asked, say=say)
     return Web(fetcher, guard, await stack.enter_async_context(search))
 
 
@@ -106,15 +106,17 @@ def _recorded(live: Web | None, record: WebRecord, config: RunConfig, replayed: 
     """The web as the run saw it first; without a live one, nothing but that."""
     fetcher = RecordedFetcher(live.fetcher if live else None, record)
     searcher = live.searcher if live else None
-    guard = live.guard if live else Guard(dict.fromkeys(config.web_sites, GONE), config.web_hosts, config.web_block)
+    sites = dict.fromkeys(sites_by_host(config.web_sites), GONE)
+    guard = live.guard if live else Guard(sites, config.web_hosts, config.web_block)
     if config.web_search == NONE or (live and searcher is None):
         return Web(fetcher, guard)
     return Web(fetcher, guard, RecordedSearcher(config.web_search, searcher, record, replayed))
 
 
 def _gone(sites: Mapping[str, str]) -> list[str]:
-    """Sites that were folders and are none any more."""
-    return [name for name, where in sites.items() if "://" not in where and not Path(where).expanduser().is_dir()]
+    """Sites that are to be folders and are none."""
+    named = sites_by_host(sites).items()
+    return [host for host, where in named if "://" not in where and not Path(where).expanduser().is_dir()]
 
 
 def _require_same(record: WebRecord, sites: Mapping[str, Path]) -> None:

@@ -105,6 +105,10 @@ class WebRecord:
                 f"the pages of {host!r} are not those that this run began with: put them back, or give another --experiment-name"
             )
 
+    def replays(self, host: str) -> bool:
+        """Whether a run that began with this site has looked around since, and so can go on when the site is gone."""
+        return ("site", host) in self._places and any(group != "site" for group, _ in self._places)
+
     def close(self) -> None:
         """Bring everything to the disk and close the file; a second call does nothing."""
         self._file.close()
@@ -146,7 +150,7 @@ class WebRecord:
                     return
                 self._places.setdefault((_GROUP[parsed["kind"]], parsed["key"]), size)
                 if parsed["kind"] == "hits":
-                    self.queries[json.loads(parsed["key"])[0]] += 1
+                    self.queries[Asked(*json.loads(parsed["key"])).service] += 1
                 size += len(line)
         self._file.size = size
         if not line.endswith(b"\n"):  # the last is whole but for its end
@@ -226,17 +230,16 @@ def _key(asked: Asked) -> str:
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
+    """A line of ours; None for anything else."""
     try:
         value = json.loads(line)
-    except (ValueError, RecursionError):
+        if not isinstance(value, dict) or value.get("kind") not in _GROUP or "value" not in value:
+            return None
+        if value["kind"] == "hits":
+            Asked(*json.loads(value["key"]))
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
-    whole = (
-        isinstance(value, dict)
-        and value.get("kind") in _GROUP
-        and isinstance(value.get("key"), str)
-        and "value" in value
-    )
-    return value if whole else None
+    return value if isinstance(value.get("key"), str) else None
 
 
 def _page_or_refusal(kind: str, value: Any) -> Page | Refusal:

@@ -17,6 +17,7 @@ from aiohttp import web
 from yarl import URL
 
 from gym.errors import ConfigError
+from gym.web.address import literal
 from gym.web.guard import Place
 from gym.web.survey import INDEXES
 
@@ -57,8 +58,17 @@ async def serving(folder: Path, port: int = 0) -> AsyncIterator[Place]:
 
 def folders(sites: Mapping[str, str]) -> dict[str, Path]:
     """Host name -> where its pages lie, for those sites that are folders."""
-    places = {checked_host(name): place_of(name, where) for name, where in sites.items()}
+    places = {name: place_of(name, where) for name, where in sites_by_host(sites).items()}
     return {name: place for name, place in places.items() if isinstance(place, Path)}
+
+
+def sites_by_host(sites: Mapping[str, str]) -> dict[str, str]:
+    """The sites by host names in lower case; raises `ConfigError` for a name that is none, or given twice."""
+    named: dict[str, str] = {}
+    for name, where in sites.items():
+        if named.setdefault(checked_host(name), where) != where:
+            raise ConfigError(f"web_sites names {checked_host(name)!r} twice: host names have no letter case")
+    return named
 
 
 def place_of(name: str, where: str) -> Place | Path:
@@ -77,15 +87,16 @@ def place_of(name: str, where: str) -> Place | Path:
 
 def root(folder: Path, what: str = "") -> Path:
     """Where the pages of a folder are: in it, or below it where we made it. Raises `ConfigError` when it is no folder."""
-    if not folder.is_dir():
-        raise ConfigError(f"{what}the folder {str(folder)!r} does not exist")
+    if not os.path.isdir(folder):
+        none = f"{str(folder)!r} is no folder" if os.path.exists(folder) else f"the folder {str(folder)!r} does not exist"
+        raise ConfigError(f"{what}{none}")
     return folder / PAGES if (folder / MADE).is_file() else folder
 
 
 def checked_host(name: str) -> str:
-    """A host name in lower case; raises `ConfigError` for what is none."""
+    """A host name in lower case; raises `ConfigError` for what is none, an address for one: it would be asked itself."""
     host = name.lower()
-    if not _HOST.fullmatch(host):
+    if not _HOST.fullmatch(host) or literal(host):
         raise ConfigError(f"site {name!r}: expected a host name such as halden.example")
     return host
 
