@@ -88,7 +88,9 @@ def place_of(name: str, where: str) -> Place | Path:
 def root(folder: Path, what: str = "") -> Path:
     """Where the pages of a folder are: in it, or below it where we made it. Raises `ConfigError` when it is no folder."""
     if not os.path.isdir(folder):
-        none = f"{str(folder)!r} is no folder" if os.path.exists(folder) else f"the folder {str(folder)!r} does not exist"
+        none = (
+            f"{str(folder)!r} is no folder" if os.path.exists(folder) else f"the folder {str(folder)!r} does not exist"
+        )
         raise ConfigError(f"{what}{none}")
     return folder / PAGES if (folder / MADE).is_file() else folder
 
