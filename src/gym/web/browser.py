@@ -5,11 +5,11 @@ scripts reach what the guard allows and nothing else, within the same limits. On
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
-from gym.core.text import shown
 from gym.web.chromium import BrowserError, BrowserTimeout, Chromium, find_chromium
 from gym.web.client import Answer
 from gym.web.fetching import Refusal
@@ -20,6 +20,8 @@ from gym.web.visitor import Visitor
 if TYPE_CHECKING:
     from playwright.async_api import Page as Tab
     from playwright.async_api import Route
+
+log = logging.getLogger(__name__)
 
 TABS = 4
 """Pages that are open at a time."""
@@ -127,13 +129,18 @@ async def _refuse(route: "Route") -> None:
 
 
 async def _settled(tab: "Tab", limit: int) -> str | None:
-    """The source once the page is quiet; None when it is longer than `limit`. A page that moves on meanwhile is waited for."""
+    """The source once the page is quiet; None when it is longer than `limit`. A page that moves on meanwhile is waited for.
+
+    Raises `BrowserError` when the page's scripts give something else for its source.
+    """
     await _quiet(tab)
     try:
-        found: str | None = await tab.evaluate(_SOURCE, limit)
+        found = await tab.evaluate(_SOURCE, limit)
     except BrowserError:
         await _quiet(tab)
         found = await tab.evaluate(_SOURCE, limit)
+    if not isinstance(found, str | None):
+        raise BrowserError("the page has no source")
     return found
 
 
@@ -148,7 +155,9 @@ def _is_html(answer: Answer) -> bool:
 
 
 def _broken(url: str, error: Exception) -> Refusal:
-    return Refusal(url=url, label="script", reason=f"the browser could not show it: {shown(str(error), 200)}")
+    """What the browser says of it goes to the log alone: a page's scripts may write it."""
+    log.info("%s: %s", url, error)
+    return Refusal(url=url, label="script", reason="the browser could not show it")
 
 
 @asynccontextmanager

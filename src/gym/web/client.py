@@ -23,6 +23,7 @@ HEADERS = {
     "Accept": "text/html,application/xhtml+xml,text/plain;q=0.9,*/*;q=0.5",
     "Accept-Encoding": "gzip, deflate",
 }
+REDIRECTS = (301, 302, 303, 307, 308)
 CONNECTIONS, CONNECTIONS_TO_ONE = 64, 8
 _CHUNK = 1 << 16
 _GZIP_OR_ZLIB = 47
@@ -49,6 +50,10 @@ class Answer(NamedTuple):
     body: bytes
 
 
+class Packed(Exception):
+    """In a way that we have not asked for, or not whole."""
+
+
 Unwanted = Callable[[URL, str], Refusal | None]
 """Why a body of this content type is not read; None when it is."""
 
@@ -69,16 +74,19 @@ class Client:
         """The answer at a URL that the guard has passed; the deadline is the caller's."""
         try:
             async with self._session.get(url, allow_redirects=False, headers={"Accept": accept}) as response:
-                kind = response.headers.get("Content-Type", "")
-                if response.ok and not response.headers.get("Location") and (refusal := unwanted(url, kind)):
+                if response.status in REDIRECTS and "Location" in response.headers:
+                    return Answer(url, response.status, response.headers, b"")
+                if response.ok and (refusal := unwanted(url, response.headers.get("Content-Type", ""))):
                     return refusal
                 body = await self._body(response)
         except aiohttp.ClientConnectorError as error:
             return _unreached(url, error)
-        except (aiohttp.ClientError, OSError, zlib.error) as error:
-            return Refusal(
-                url=str(url), label="connection", reason=f"the answer broke off: {error or type(error).__name__}"
-            )
+        except aiohttp.ClientResponseError:
+            return _broken(url, "the server's answer is no HTTP that can be read")
+        except (Packed, zlib.error):
+            return _broken(url, "the page is packed in a way that cannot be unpacked here")
+        except (aiohttp.ClientError, OSError):
+            return _broken(url, "the answer broke off")
         if body is None:
             return Refusal(
                 url=str(url),
@@ -91,14 +99,15 @@ class Client:
         """None when it is too large."""
         coding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise aiohttp.ClientPayloadError(f"it is packed as {coding[:40]!r}")
-        unpack = None if coding in ("identity", "") else zlib.decompressobj(_GZIP_OR_ZLIB)
+            raise Packed
+        packed, unpack = coding not in ("identity", ""), None
         if (response.content_length or 0) > self._limits.bytes:
             return None
         body = bytearray()
         async for chunk in response.content.iter_chunked(_CHUNK):
-            if unpack is not None and not body and coding == "deflate" and chunk[0] & 0x0F != 8:
-                unpack = zlib.decompressobj(-15)  # servers that leave the wrapping out
+            if packed and unpack is None:
+                bare = coding == "deflate" and chunk[0] & 0x0F != 8  # servers that leave the wrapping out
+                unpack = zlib.decompressobj(-15 if bare else _GZIP_OR_ZLIB)
             body += chunk if unpack is None else unpack.decompress(chunk, self._limits.bytes + 1 - len(body))
             if len(body) > self._limits.bytes:
                 return None
@@ -122,6 +131,11 @@ async def open_client(
         requote_redirect_url=False,
     ) as session:
         yield Client(session, limits or Limits())
+
+
+def _broken(url: URL, reason: str) -> Refusal:
+    """In our words: what a server sends reaches a model between the marks of a page and nowhere else."""
+    return Refusal(url=str(url), label="connection", reason=reason)
 
 
 def _unreached(url: URL, error: aiohttp.ClientConnectorError) -> Refusal:

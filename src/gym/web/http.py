@@ -4,6 +4,7 @@ Reading a large page takes a second, so it is done in one of two threads, which 
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -85,8 +86,13 @@ def unwanted(url: URL, content_type: str) -> Refusal | None:
     family, _, form = kind.partition("/")
     if not kind or family == "text" or kind in HTML or form.endswith(("json", "xml", "javascript", "yaml")):
         return None
-    what = KINDS.get(kind) or KINDS.get(family) or f"of the type {kind[:60]}"
+    what = KINDS.get(kind) or KINDS.get(family) or f"of {_named(kind)}"
     return Refusal(url=str(url), label="type", reason=f"it is {what}, and only text can be read here")
+
+
+def _named(kind: str) -> str:
+    """A type that is a word; what else a server calls one may be anybody's words."""
+    return f"the type {kind}" if re.fullmatch(r"[a-z]{1,20}/[\w.+-]{1,40}", kind) else "an unknown type"
 
 
 def too_slow(url: str, seconds: float) -> Refusal:

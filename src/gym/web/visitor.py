@@ -13,13 +13,12 @@ from urllib.parse import urljoin
 from yarl import URL
 
 from gym.llm.rejections import retry_after_s
-from gym.web.client import Answer, Client, Limits, Unwanted, anything, open_client
+from gym.web.client import REDIRECTS, Answer, Client, Limits, Unwanted, anything, open_client
 from gym.web.fetching import Refusal
 from gym.web.guard import Guard, Lookup
 from gym.web.pace import Pace
 from gym.web.robots import Robots
 
-REDIRECTS = (301, 302, 303, 307, 308)
 BUSY = (429, 503)
 
 
@@ -127,4 +126,4 @@ def _told(refusal: Refusal, seen: list[str]) -> Refusal:
     """The same, saying that it was not the model who asked for that address."""
     if not seen:
         return refusal
-    return refusal.model_copy(update={"reason": f"the page sends its reader to {refusal.url[:200]}: {refusal.reason}"})
+    return refusal.model_copy(update={"reason": f"the page sends its reader elsewhere: {refusal.reason}"})
