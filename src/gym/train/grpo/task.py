@@ -9,6 +9,7 @@ from gym import plugins
 from gym.config import RunConfig
 from gym.core.chat import ChatModel
 from gym.core.problem import Problem, Reward
+from gym.core.text import count
 from gym.core.value import digest
 from gym.errors import ConfigError, DataError
 from gym.train.grpo.domains.base import Domain, Loaded
@@ -175,7 +176,8 @@ def _overlaps(named: Mapping[str, Sequence[Problem]], *, allowed: bool) -> list[
         for other in names[place + 1 :]:
             if pairs := overlap(named[one], named[other]):
                 shown = ", ".join(f"{a.id} = {b.id}" for a, b in pairs[:3])
-                found.append(f"{len(pairs)} problems are in both the {one} and the {other} set ({shown})")
+                both = count(len(pairs), "problem", verb="is/are")
+                found.append(f"{both} in both the {one} and the {other} set ({shown})")
     if found and not allowed:
         raise DataError(
             "; ".join(found) + "; remove them, or pass --allow-overlap to go on and have it said in the report"
