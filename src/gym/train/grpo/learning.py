@@ -20,7 +20,7 @@ from gym.core.trials import Trials
 from gym.errors import RunFailed
 from gym.evaluation.metrics import Paired
 from gym.train.grpo import curriculum
-from gym.train.grpo.credit import removed
+from gym.train.grpo.credit import refuted, removed
 from gym.train.grpo.descent import joined, kept, parent, voted
 from gym.train.grpo.gate import Gate, Gated
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
@@ -150,7 +150,7 @@ class Learning:
 
         Its trials join those of the steps before.
         """
-        took = await self.one_step(loop, batch, before, trials)
+        took = await self.one_step(loop, batch, before, trials, refuted(events))
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
         library = applied.library.credit(echoes(applied))
         at, step = _now(), batch.step
@@ -165,13 +165,15 @@ class Learning:
         draws = draws_of(batch, took.groups, self.bench.sizes) if self.bench.spends_unevenly else None
         return library, news, step_stats(batch, took, applied, decision, draws)
 
-    async def one_step(self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials]) -> Step:
+    async def one_step(
+        self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials], harmful: Sequence[Experience]
+    ) -> Step:
         """A step, shown while it runs; raises `RunFailed` when not one rollout of it could be scored."""
         self.bench.watch.phase(
             f"step {batch.step}", len(batch.problems) * self.bench.sizes.least, self.bench.session.meter
         )
         took = await loop.step(
-            batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past
+            batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past, refuted=harmful
         )
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
         total = sum(len(group.rollouts) for group in took.groups)
