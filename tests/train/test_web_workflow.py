@@ -230,7 +230,7 @@ async def test_a_set_of_another_domain_is_read_asked_and_graded_as_its_own(
     config = configured(dataset=str(tmp_path / "train.jsonl"), data_dir=str(tmp_path), experiment_name="both")
     checks = Checks(also=("math500",))
     found = await measure(config, library, compare=True, watch=Silent(), brake=Brake(), checks=checks)
-    (elsewhere,) = found.elsewhere
+    ((elsewhere, _),) = found.elsewhere
     assert (elsewhere.after.made.domain, elsewhere.after.made.reward, elsewhere.after.score.mean) == (
         "math",
         "math",

@@ -89,6 +89,31 @@ def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Tas
     return Task(domain, train, tuple(val), tuple(test), tuple(notes))
 
 
+class HeldOut(NamedTuple):
+    """What a run measures on."""
+
+    domain: Domain
+    source: str
+    """What the user calls the problems."""
+    problems: tuple[Problem, ...]
+
+
+def held_out(config: RunConfig, notes: list[str]) -> HeldOut:
+    """The held-out problems of a configuration, without its training problems being read; all when it holds none out.
+
+    What was left out is added to `notes`. Raises `ConfigError` when it names no data, `DataError` like `load_task`.
+    """
+    if not (config.dataset or config.test):
+        raise ConfigError("no problems: the configuration names neither a dataset nor a test set")
+    domain, reward = load_domain(config), held_out_reward(config)
+    meant = _with_preset(config, domain)
+    if meant.test:
+        return HeldOut(domain, config.test or config.dataset, read_problems(meant, domain, meant.test, reward, notes))
+    found = read_problems(meant, domain, meant.dataset, reward, notes, truncate=meant.dataset_truncate)
+    parts = split(found, val=meant.val_fraction, test=meant.test_fraction, seed=meant.seed)
+    return HeldOut(domain, config.dataset, parts.test or found)
+
+
 def _with_preset(config: RunConfig, domain: Domain) -> RunConfig:
     """A data set's name may stand for a split: then it names the held-out problems too, unless the user does."""
     meant = domain.preset(config.dataset, config.seed)
