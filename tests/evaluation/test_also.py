@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from gym.cli.eval import as_object
 from gym.cli.main import gym as group
-from gym.config import RunConfig, load_config
+from gym.config import ENDPOINT_KEYS, RunConfig, load_config
 from gym.core.admission import Admission
 from gym.core.experience import Add, Library
 from gym.errors import ConfigError
@@ -22,6 +22,7 @@ from gym.evaluation import eval_page
 from gym.evaluation.measure import Checks, measure
 from gym.evaluation.measured import Measured
 from gym.evaluation.record import read
+from gym.evaluation.target import ITS_OWN
 from gym.llm.brake import Brake
 from gym.llm.call_line import Request
 from gym.llm.call_log import CallLog
@@ -223,3 +224,11 @@ def test_a_server_of_ours_has_room_for_the_longest_walk_of_all_targets(folder: P
     long = configured("web.yaml", rollout_context=8192)
     assert room(configured("math.yaml"), configured("web.yaml")) is None
     assert room(configured("math.yaml", rollout_context=16_384), long, configured("web.yaml")) == 8192
+
+
+def test_what_a_configuration_keeps_of_its_own_are_keys_that_there_are_and_no_endpoint() -> None:
+    assert set(RunConfig.model_fields) > ITS_OWN
+    assert not ITS_OWN & (
+        ENDPOINT_KEYS | {"model_name_or_path", "seed", "eval_k", "eval_temperature", "experience_lib_path"}
+    )
+    assert "web_part" in ITS_OWN

@@ -75,7 +75,7 @@ async def _opened(
 
         opened = open_web(config, folder=folder, environ=environ, paid=paid or nobody, say=say)
         web = await stack.enter_async_context(opened)
-        return WebTools(web, max_visits=config.web_max_visits)
+        return WebTools(web, max_visits=config.web_max_visits, part=config.web_part)
     if name.startswith("mcp:"):
         from gym.train.grpo.tools.mcp import mounted  # an extra
 
