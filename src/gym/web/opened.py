@@ -18,7 +18,7 @@ from gym.web.pace import Pace
 from gym.web.record import FILE, RecordedFetcher, RecordedSearcher, WebRecord
 from gym.web.search import NONE, open_search, query_usd
 from gym.web.searching import Searcher
-from gym.web.sites import folders, served
+from gym.web.sites import folders, is_there, served
 from gym.web.visitor import open_visitor
 
 GONE = Place("127.0.0.1", 9)
@@ -114,7 +114,7 @@ def _recorded(live: Web | None, record: WebRecord, config: RunConfig, replayed: 
 
 def _gone(sites: Mapping[str, str]) -> list[str]:
     """Sites that were folders and are none any more."""
-    return [name for name, where in sites.items() if "://" not in where and not Path(where).expanduser().is_dir()]
+    return [name for name, where in sites.items() if "://" not in where and not is_there(Path(where).expanduser())]
 
 
 def _require_same(record: WebRecord, sites: Mapping[str, Path]) -> None:

@@ -77,9 +77,18 @@ def place_of(name: str, where: str) -> Place | Path:
 
 def root(folder: Path, what: str = "") -> Path:
     """Where the pages of a folder are: in it, or below it where we made it. Raises `ConfigError` when it is no folder."""
-    if not folder.is_dir():
-        raise ConfigError(f"{what}the folder {str(folder)!r} does not exist")
-    return folder / PAGES if (folder / MADE).is_file() else folder
+    pages = folder / PAGES if (folder / MADE).is_file() else folder
+    if not pages.is_dir():
+        raise ConfigError(f"{what}the folder {str(pages)!r} does not exist")
+    return pages
+
+
+def is_there(folder: Path) -> bool:
+    """Whether it has, or is, a folder of pages."""
+    try:
+        return root(folder).is_dir()
+    except ConfigError:
+        return False
 
 
 def checked_host(name: str) -> str:
