@@ -10,8 +10,8 @@ if ! grep -q VERSION_CODENAME=bookworm /etc/os-release; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-apt-get update -qq
-(cd "$work" && apt-get download -qq -o APT::Sandbox::User=root sqlite3-doc postgresql-doc-15 python3.11-doc debian-policy)
+apt-get -o Acquire::Retries=3 update -qq
+(cd "$work" && apt-get -o Acquire::Retries=3 download -qq -o APT::Sandbox::User=root sqlite3-doc postgresql-doc-15 python3.11-doc debian-policy)
 for package in "$work"/*.deb; do dpkg -x "$package" "$work/root"; done
 mkdir -p output
 mv "$work/root" "$place"

@@ -35,6 +35,7 @@ ZOO: Keys = {
     "learn_from": "mixed+all_wrong",
     "screen_answers": 2,
     "gate": "auto",
+    "gate_margin": 0.1,
     "eval_k": 3,
     "critique_feedback": True,
     "group_size_min": 3,

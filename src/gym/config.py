@@ -195,6 +195,9 @@ class RunConfig(BaseModel):
         default=(), description="URLs that the web tool refuses, * for anything, e.g. */sitemap.html"
     )
     web_max_visits: int = Field(default=20, ge=1, description="pages that one rollout may open")
+    web_part: int = Field(
+        default=6000, ge=500, description="characters of one part of a page, and about as many of a list of links"
+    )
     web_delay: float = Field(default=1.0, ge=0.0, description="seconds between two requests to one host of web_hosts")
 
     epochs: int = Field(default=3, ge=1, description="passes over the training problems")

@@ -37,7 +37,7 @@ def test_links_that_lead_nowhere_are_listed(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("".join(f'<a href="{n}.html">x</a>' for n in range(13)))
     done = gym("check", ".", cwd=tmp_path)
     first, second, *_, last = done.stdout.splitlines()
-    assert first == ("1 pages, 0 other files; 13 links lead nowhere; 0 pages are not reached by links from index.html")
+    assert first == ("1 page, 0 other files; 13 links lead nowhere; 0 pages are not reached by links from index.html")
     assert second == "  index.html -> 0.html"
     assert last == "  … and 3 more (--json lists them all)"
 
@@ -54,7 +54,7 @@ def test_a_folder_is_served_until_it_is_stopped(tmp_path: Path, which: signal.Si
     process.send_signal(which)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert said.splitlines() == ["1 pages in .; Ctrl-C ends it", "ended"]
+    assert said.splitlines() == ["1 page in .; Ctrl-C ends it", "ended"]
 
 
 def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from gym.core.admission import Admission, contradictions, estimate_tokens
-from gym.core.experience import Add, Admitted, Delete, Experience, Library, Modify, Refused
+from gym.core.experience import Add, Admitted, Delete, Effect, Experience, Library, Modify, Refused
 from gym.core.screen import injection
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
@@ -55,6 +55,20 @@ def test_a_cosine_above_0_9_is_rejected_and_0_9_itself_is_not() -> None:
     assert "nearly G1" in verdict.reason
     assert "0.91" in verdict.reason
     admitted(Admission(similarity=lambda text, others: [0.2, 0.9]), "When x, y.", [G3, other])
+
+
+def test_what_was_removed_for_harm_stays_out_in_other_words_too_and_its_opposite_does_not() -> None:
+    harmful = Experience(
+        id="G7", text="When a number is asked for, always spell it out.",
+        effect=Effect(mean=-0.3, low=-0.4, high=-0.2, rollouts=90, problems=30),
+    )  # fmt: skip
+    gate = Admission(similarity=similarity(HashingEmbedder()), refuted=(harmful,))
+    for text in (harmful.text, "When a number is asked for, always spell it out!"):
+        assert refused(gate, text).reason == (
+            "says what G7 said, which was removed: measured effect -0.300 [-0.400, -0.200], 90 rollouts of 30 problems"
+        )
+    admitted(gate, "When a number is asked for, never spell it out.")
+    admitted(gate, "When a date is asked for, write the year first.")
 
 
 def test_near_copies_are_found_by_the_shipped_embedder() -> None:

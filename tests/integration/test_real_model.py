@@ -9,7 +9,8 @@ import pytest
 
 from gym.config import load_config
 from gym.core.experience import Library
-from gym.evaluation.measure import Measured, measure
+from gym.evaluation.measure import measure
+from gym.evaluation.measured import Measured
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
 from gym.llm.local.server import LocalServer, serve

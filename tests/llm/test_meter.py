@@ -90,7 +90,7 @@ async def test_the_token_budget_counts_what_is_in_flight_and_waits_for_it() -> N
 async def test_a_call_that_cannot_fit_is_the_end() -> None:
     meter = Meter(Budget(tokens=250))
     await one(meter)
-    with pytest.raises(BudgetReached, match=r"budget of 250 tokens reached: 1 calls, 100 tokens, .* raise the budget"):
+    with pytest.raises(BudgetReached, match=r"budget of 250 tokens reached: 1 call, 100 tokens, .* raise the budget"):
         await meter.reserve("rollout", "gpt-4o-mini", ASK, CHEAP)
 
 

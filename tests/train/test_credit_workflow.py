@@ -8,7 +8,7 @@ import pytest
 
 from bench.planted import SILENT, Planted, fruit
 from gym.config import RunConfig, load_config
-from gym.core.experience import Delete, Library
+from gym.core.experience import Add, Delete, Library
 from gym.llm.call_log import CallLog
 from gym.train.grpo.experience_manager import ExperienceManager, read_journal
 from gym.train.grpo.training_free_workflow import Run, train
@@ -44,6 +44,9 @@ def held_out(folder: Path, name: str, planted: Planted) -> str:
     return str(path)
 
 
+REWORDED = PLANTED.harmful.replace("as a word", "as one word")
+
+
 def removed(run: Run) -> dict[str, float]:
     """The measured effect of every entry that left, by text."""
     found = {}
@@ -65,6 +68,17 @@ def test_a_planted_harmful_entry_is_removed_for_its_figures_and_undo_brings_it_b
     event = next(event for event in manager.journal if "measured effect" in event.reason)
     assert manager.undo(event.seq).reason == ""
     assert PLANTED.harmful in manager.library.texts
+
+
+def test_what_was_removed_for_harm_is_not_learned_again(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    whole = train(config(reflector_model="scripted:insist_script:reply", epochs=3))
+    assert not {PLANTED.harmful, REWORDED} & set(whole.library.texts)
+    events = read_journal(whole.folder / "experiences.json").events
+    left = next(event.step for event in events if isinstance(event.operation, Delete))
+    refused = [event for event in events if not event.accepted and "was removed: measured effect -0." in event.reason]
+    known = [(event.step, event.operation.experience) for event in refused if isinstance(event.operation, Add)]
+    assert {(left, REWORDED), (left + 1, PLANTED.harmful), (left + 1, REWORDED)} <= set(known)
 
 
 def test_a_step_whose_trials_are_lost_is_run_again_for_nothing_and_ends_the_same(config: Config) -> None:

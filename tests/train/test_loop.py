@@ -146,7 +146,7 @@ async def test_a_group_is_reflected_on_while_others_still_roll_out() -> None:
     loop = Loop(
         session=cast(Session, OneModel(model)), rollouts=manager(model, slots=64),
         settings=ReflectionSettings(profile="large"),
-        admission=lambda shown: Admission(similarity=lambda one, others: [0.0] * len(others)),
+        admission=lambda shown, refuted: Admission(similarity=lambda one, others: [0.0] * len(others)),
     )  # fmt: skip
     async with asyncio.timeout(60):
         took = await loop.step(PROBLEMS[:2], Library(), epoch=0, step=0)

@@ -108,6 +108,7 @@ def test_a_run_learns_from_walks_and_is_shown_beside_a_closed_book(configured: C
     report = json.loads((run.folder / "report.json").read_text(encoding="utf-8"))
     assert report["closed_book"]["mean"] == 0.0
     assert report["over_closed_book"]["difference"] == 1.0
+    assert report["overhead_tokens"] > 0
     page = (run.folder / "report.md").read_text(encoding="utf-8")
     assert "Closed book: the same problems without tools and library" in page
     assert "After against it, paired on the same 2 problems" in page
@@ -174,6 +175,16 @@ def test_a_killed_run_resumes_and_a_replay_without_the_site_gives_the_same_libra
     assert replayed.report.spent["total"]["replayed"] == replayed.report.spent["total"]["calls"]
 
 
+def test_of_a_site_that_we_made_the_questions_are_enough_to_replay(configured: Configured, tmp_path: Path) -> None:
+    (tmp_path / "site").rename(tmp_path / "pages")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "pages").rename(tmp_path / "site" / "pages")
+    (tmp_path / "site" / "site.json").write_text("{}", encoding="utf-8")
+    whole = train(configured()).folder
+    shutil.rmtree(tmp_path / "site" / "pages")
+    assert library_of(replay(configured, whole).folder) == library_of(whole)
+
+
 def replay(configured: Configured, folder: Path) -> Run:
     """A new run that has nothing but another's records."""
     new = folder.parent / "replay"
@@ -230,7 +241,7 @@ async def test_a_set_of_another_domain_is_read_asked_and_graded_as_its_own(
     config = configured(dataset=str(tmp_path / "train.jsonl"), data_dir=str(tmp_path), experiment_name="both")
     checks = Checks(also=("math500",))
     found = await measure(config, library, compare=True, watch=Silent(), brake=Brake(), checks=checks)
-    (elsewhere,) = found.elsewhere
+    ((elsewhere, _),) = found.elsewhere
     assert (elsewhere.after.made.domain, elsewhere.after.made.reward, elsewhere.after.score.mean) == (
         "math",
         "math",

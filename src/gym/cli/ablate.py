@@ -11,6 +11,7 @@ from gym.cli.common import config_options, console, json_option, lists_values, p
 from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, canonical_key, load_config
+from gym.core.text import count
 from gym.errors import ConfigError, Stopped
 from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
@@ -187,7 +188,7 @@ def _to_do(experiment: "Experiment") -> str:
     waiting = [job.estimate for job in jobs if job.outcome is None]
     usual, most = sum(one.expected.calls for one in waiting), sum(one.upper.calls for one in waiting)
     return (
-        f"{len(jobs)} runs under seeds {', '.join(map(str, experiment.seeds))} in {experiment.folder}, "
+        f"{count(len(jobs), 'run')} under seeds {', '.join(map(str, experiment.seeds))} in {experiment.folder}, "
         f"{len(jobs) - len(waiting)} finished. To go: about {usual:,} calls, at most {most:,}, less "
         f"{experiment.shared_calls:,} that the variants of a seed share."
     )

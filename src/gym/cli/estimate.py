@@ -93,10 +93,10 @@ def _show(found: "Estimate", task: "Task", config: RunConfig) -> None:
     from rich.table import Table
 
     from gym.cli.tables import out, print_table
-    from gym.evaluation.figures import dollars
+    from gym.evaluation.figures import count, dollars
 
-    sets = f"{len(task.train)} training, {len(task.val)} validation, {len(task.test)} held-out problems"
-    out.print(f"{sets}; {config.epochs} epochs, {config.grpo_group_size} answers each")
+    sets = f"{len(task.train)} training, {len(task.val)} validation, {count(len(task.test), 'held-out problem')}"
+    out.print(f"{sets}; {count(config.epochs, 'epoch')}, {count(config.grpo_group_size, 'answer')} each")
     table = Table(box=None, pad_edge=False)
     for heading in ("stage", "calls", "tokens", "dollars", "calls at most", "tokens", "dollars"):
         table.add_column(heading, justify="left" if heading == "stage" else "right", no_wrap=True)

@@ -16,13 +16,15 @@ from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
     from gym.evaluation.compare import Comparison
-    from gym.evaluation.measure import Checks, Measured
+    from gym.evaluation.measure import Checks
+    from gym.evaluation.measured import Elsewhere, Measured
 
 OPTIONS = (
     "model_name_or_path", "provider", "api_base_url", "api_key", "judge_model", "judge_base_url", "judge_api_key",
     "dataset", "dataset_truncate", "domain", "data_dir", "input_key", "answer_key", "reward", "system_prompt", "seed",
     "mode", "tools", "tool_calls", "max_tool_steps", "tool_timeout", "rollout_context", "mcp_servers",
-    "web_sites", "web_hosts", "web_fetcher", "web_search", "web_block", "web_max_visits", "web_delay",
+    "web_sites", "web_hosts", "web_fetcher", "web_search", "web_block", "web_max_visits", "web_part",
+    "web_delay",
     "rollout_concurrency", "rollout_max_tokens", "task_timeout", "call_timeout", "reward_timeout", "max_retries", "hedge",
     "outage_patience", "executor", "ray_address", "ray_workers", "experience_lib_path", "retrieval", "retrieval_k", "relevance",
     "encoder", "experience_token_budget",
@@ -39,10 +41,12 @@ OPTIONS = (
 @click.option(
     "--also",
     multiple=True,
-    metavar="OTHER_DATASET",
-    help="Another set, on which the library should not matter: answered without and with it. May be given several times.",
+    metavar="OTHER",
+    help="Another set, or the YAML file of another task: answered without and with the library. May be given several times.",
 )
-@click.option("--also-reward", default="", metavar="R", help="What scores the other sets.  [default: the same]")
+@click.option(
+    "--also-reward", default="", metavar="R", help="What scores all others.  [default: the run's, or their own]"
+)
 @click.option("--quiet", is_flag=True, help="No progress, only the result.")
 @json_option
 @config_options(*OPTIONS)
@@ -68,7 +72,8 @@ def command(
       gym eval --data test.jsonl --reward exact --model gpt-4o-mini --k 5 --json
       gym eval --data test.jsonl --reward exact --model gpt-4o-mini --experiences experiences.json --compare
       gym eval --data test.jsonl --reward exact --model gpt-4o-mini --aa
-      gym eval ... --experiences experiences.json --compare --also gsm8k --also-reward math
+      gym eval ... --experiences experiences.json --compare --also gsm8k
+      gym eval web.yaml --experiences math.json --compare --also math.yaml
     """
     from gym.evaluation.measure import Checks  # numpy and the rest load only when there is work
 
@@ -160,8 +165,8 @@ def named(config: RunConfig, what: str) -> RunConfig:
 def _show(measured: "Measured", report: Path) -> None:
     from gym.cli.tables import out, print_comparison, print_pass_at, print_scores, print_tools, spent
     from gym.evaluation.closed_book import TOLD
-    from gym.evaluation.eval_page import said_again, said_elsewhere
-    from gym.evaluation.measure import told_size
+    from gym.evaluation.eval_page import said_again
+    from gym.evaluation.measured import told_size
 
     rows = [("no library", measured.plain.score)] if measured.plain else []
     rows.append((told_size(measured.taken.made.library_size), measured.score.score))
@@ -173,14 +178,29 @@ def _show(measured: "Measured", report: Path) -> None:
         _show_check("\nclosed book", measured.closed_book, TOLD)
     if measured.again:
         _show_check("\nthe same twice (A/A)", measured.again, said_again(measured.again))
-    for found in measured.elsewhere:
-        _show_check(f"\nelsewhere: {found.after.made.dataset}", found, said_elsewhere(found))
     print_tools([(name, score.tools) for name, score in rows])
+    for there in measured.elsewhere:
+        _show_elsewhere(there)
     for note in measured.warnings:
         out.print(f"note: {note}", markup=False)
     replayed = f", {measured.spent['replayed']} answers from the record" if measured.spent["replayed"] else ""
     out.print(f"{spent(measured.spent)} in all{replayed}; recorded in {measured.folder}", markup=False)
     out.print(f"report: {report}", markup=False)
+
+
+def _show_elsewhere(there: "Elsewhere") -> None:
+    from gym.cli.tables import out, overhead, print_tools
+    from gym.evaluation.closed_book import TOLD
+    from gym.evaluation.eval_page import said_elsewhere
+
+    found, closed = there
+    name = f"elsewhere: {found.after.made.dataset}"
+    _show_check(f"\n{name}", found, said_elsewhere(found))
+    if found.overhead:
+        out.print(overhead(found.overhead))
+    print_tools([(side.label, side.score.tools) for side in (found.before, found.after)])
+    if closed:
+        _show_check(f"\n{name}, closed book", closed, TOLD)
 
 
 def _show_check(title: str, found: "Comparison", said: str) -> None:

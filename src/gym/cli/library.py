@@ -19,6 +19,7 @@ from gym.cli.library_export import FORMATS, export
 from gym.core import journal
 from gym.core.experience import Experience, Library, Rejected
 from gym.core.journal import Event
+from gym.core.text import count
 from gym.errors import LibraryError
 from gym.files import write_atomic
 from gym.train.grpo.experience_manager import ExperienceManager, read_journal, read_library
@@ -58,7 +59,7 @@ def list_(path: Path, as_json: bool) -> None:
         rows = [(*row, e.effect.figures if e.effect else "") for row, e in zip(rows, library, strict=True)]
         columns = (*columns, "effect [95 %]")
     _print_table(columns, rows)
-    console.print(f"{len(library)} experiences in {_file(path)}", markup=False)
+    console.print(f"{count(len(library), 'experience')} in {_file(path)}", markup=False)
 
 
 @command.command()
@@ -274,7 +275,7 @@ def export_(path: Path, form: str, output: Path | None, name: str, description: 
     elif output is None:
         click.echo(text.encode(), nl=False)
     else:
-        console.print(f"{len(library)} experiences written to {output}", markup=False)
+        console.print(f"{count(len(library), 'experience')} written to {output}", markup=False)
 
 
 @command.command()
@@ -288,11 +289,14 @@ def verify(path: Path, as_json: bool) -> None:
     if not events:
         raise LibraryError(f"{str(file)!r} has no journal to check it against")
     if journal.replay(events) != library:
-        raise LibraryError(f"{str(file)!r} is not what its journal of {len(events)} events gives")
+        raise LibraryError(f"{str(file)!r} is not what its journal of {count(len(events), 'event')} gives")
     if as_json:
         print_json({"ok": True, "events": len(events), "experiences": len(library), "warnings": list(warnings)})
         return
-    _out().print(f"ok: {len(events)} events give the {len(library)} experiences of {file}", markup=False)
+    _out().print(
+        f"ok: {count(len(events), 'event', verb='gives/give')} the {count(len(library), 'experience')} of {file}",
+        markup=False,
+    )
     for warning in warnings:
         console.print(f"note: {warning}", markup=False)
 

@@ -11,6 +11,7 @@ from gym.cli.interrupt import two_step_interrupt
 from gym.cli.progress import Display
 from gym.config import RunConfig, load_config
 from gym.core.experience import Library
+from gym.core.text import count
 from gym.errors import BudgetReached, ConfigError
 from gym.files import write_atomic
 from gym.llm.brake import Brake
@@ -126,7 +127,7 @@ def as_object(found: "Appraisal") -> dict[str, Any]:
 def _show(found: "Appraisal", library: Library) -> None:
     from gym.cli.tables import out, points, print_scores, spent
 
-    print_scores([("no library", found.empty), (f"{len(library)} experiences", found.full)])
+    print_scores([("no library", found.empty), (count(len(library), "experience"), found.full)])
     _print_worths(found.worths)
     early = f", {found.given_up} given up early" if found.given_up else ""
     orders = f"; Shapley values over {found.orders} orders{early}" if found.orders else ""

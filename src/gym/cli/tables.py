@@ -136,4 +136,4 @@ def money(usd: object, tokens: int) -> str:
 
 def spent(total: Mapping[str, Any]) -> str:
     """`338 calls, 34,878 tokens, free`: what all commands of a folder came to, from the `total` of `Meter.snapshot()`."""
-    return f"{total['calls']:,} calls, {money(total['usd'], total['prompt_tokens'] + total['completion_tokens'])}"
+    return f"{figures.count(total['calls'], 'call')}, {money(total['usd'], total['prompt_tokens'] + total['completion_tokens'])}"

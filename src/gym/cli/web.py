@@ -9,6 +9,7 @@ import click
 
 from gym.cli.common import console, json_option, print_json
 from gym.cli.web_index import index, search
+from gym.core.text import count
 from gym.loop import run_on_new_loop
 from gym.web.site.making import FEWEST, HOST, MOST, Site, make, write
 from gym.web.sites import checked_host, root, serving
@@ -43,7 +44,7 @@ def make_site(seed: int, pages: int, output: Path, host: str, as_json: bool) -> 
         print_json({"folder": str(output), "host": site.host, "pages": pages, "questions": counts})
         return
     told = "; ".join(", ".join(f"{number} {name}" for name, number in group.items()) for group in counts.values())
-    click.echo(f"{pages:,} pages and {len(site.rows):,} questions in {output} ({told})")
+    click.echo(f"{count(pages, 'page')} and {count(len(site.rows), 'question')} in {output} ({told})")
     click.echo(f"web_sites: {{{site.host}: {output}}}")
 
 
@@ -55,7 +56,7 @@ def make_site(seed: int, pages: int, output: Path, host: str, as_json: bool) -> 
 def serve(folder: Path, port: int) -> None:
     """Serve a folder of static pages on loopback until Ctrl-C."""
     pages = root(folder)
-    console.print(f"{sum(map(is_page, found(pages))):,} pages in {pages}; Ctrl-C ends it")
+    console.print(f"{count(sum(map(is_page, found(pages))), 'page')} in {pages}; Ctrl-C ends it")
     run_on_new_loop(_serve(pages, port))
 
 
@@ -87,8 +88,9 @@ async def _serve(pages: Path, port: int) -> None:
 
 def _show(found: Survey) -> None:
     click.echo(
-        f"{len(found.pages):,} pages, {found.others:,} other files; {len(found.lost):,} links lead nowhere; "
-        f"{len(found.unreached):,} pages are not reached by links from {found.front or 'the folder'}"
+        f"{count(len(found.pages), 'page')}, {count(found.others, 'other file')}; "
+        f"{count(len(found.lost), 'link', verb='leads/lead')} nowhere; "
+        f"{count(len(found.unreached), 'page', verb='is/are')} not reached by links from {found.front or 'the folder'}"
     )
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.core.text import count
 
 HOST = "site.example"
 host_option = click.option(
@@ -26,7 +27,7 @@ def index(folder: Path, host: str, as_json: bool) -> None:
     if as_json:
         print_json({"pages": found.size, "index": str(found.path)})
     else:
-        click.echo(f"{found.size:,} pages in {found.path}")
+        click.echo(f"{count(found.size, 'page')} in {found.path}")
 
 
 @click.command("search")

@@ -1,7 +1,7 @@
 """The one gate for every experience text, wherever it comes from (SPEC 2.3).
 
-Texts pass in this order: length, injection screen, answer leak, copy, contradiction, near-copy, room. The answer is a
-value with a reason; nothing raises. Similarity is injected, so that the gate stays pure.
+Texts pass in this order: length, injection screen, answer leak, copy, contradiction, near-copy, measured harm, room. The
+answer is a value with a reason; nothing raises. Similarity is injected, so that the gate stays pure.
 """
 
 import re
@@ -57,11 +57,15 @@ class Admission:
     """By training problem id."""
     injected: frozenset[str] = frozenset()
     """Texts that stood in the prompts of the rollouts: learning them again is an echo, not news."""
+    refuted: Sequence[Experience] = ()
+    """Entries that left because they were measured to harm: what says the same stays out."""
 
     def __call__(self, text: str, others: Sequence[Experience], origin: Sequence[str]) -> Admitted | Refused:
         """Whether `text`, learned from the problems `origin`, may stand beside `others`."""
         line = normalise_text(text)
-        refused = self._screened(line) or self._compared(line, others) or self._placed(line, others)
+        refused = (
+            self._screened(line) or self._compared(line, others) or self._refuted(line) or self._placed(line, others)
+        )
         if refused is not None:
             return refused
         open_ended = () if _CONDITION.match(line) else ("no condition in front: When, For, If, In, Before or After",)
@@ -106,6 +110,14 @@ class Admission:
             return self._repeated(closest, f"is nearly {closest.id} ({shown(closest.text)}, cosine {cosine:.2f})")
         return None
 
+    def _refuted(self, line: str) -> Refused | None:
+        past = [entry for entry in self.refuted if not contradict(line, entry.text)]
+        cosines = self.similarity(line, [entry.text for entry in past]) if past else ()
+        for entry, cosine in zip(past, cosines, strict=True):
+            if line.casefold() == entry.text.casefold() or cosine > NEAR_DUPLICATE:
+                return Refused(reason=f"says what {entry.id} said, which was removed: {_measured(entry)}")
+        return None
+
     def _repeated(self, other: Experience, reason: str) -> Refused:
         if other.text in self.injected:
             reason = f"{other.id} learned again: it stood in the prompt"
@@ -117,3 +129,7 @@ class Admission:
         if excess := self.excess([*others, Experience(id=f"G{number}", text=line)]):
             return Refused(reason=f"no room: {excess}")
         return None
+
+
+def _measured(entry: Experience) -> str:
+    return f"measured effect {entry.effect}" if entry.effect else "it did harm"

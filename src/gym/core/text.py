@@ -36,6 +36,17 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
+def count(number: int, noun: str, *, verb: str = "") -> str:
+    """A number and what it counts, with the verb that fits when it is given as `one/several`.
+
+    >>> count(1, "step"), count(1200, "step"), count(1, "problem", verb="is/are")
+    ('1 step', '1,200 steps', '1 problem is')
+    """
+    one, _, several = verb.partition("/")
+    told = f"{number:,} {noun}{'' if number == 1 else 's'} {one if number == 1 else several}"
+    return told.rstrip()
+
+
 def word_set(text: str) -> frozenset[str]:
     """The words between blanks, for word lists written as text."""
     return frozenset(text.split())

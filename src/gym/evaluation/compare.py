@@ -139,6 +139,8 @@ def _notes(before: Named, after: Named, gain: Paired) -> Iterator[str]:
         if (was := getattr(old, name)) != (now := getattr(new, name)):
             told = "" if name == "instructions" else f" ({was} and {now})"
             yield f"{name} differs{told}: it may be the cause of a difference, as may the library"
+    if old.tools and new.tools and old.tools != new.tools:
+        yield f"tools differ ({', '.join(old.tools)} and {', '.join(new.tools)}): they may be the cause of a difference"
     if old.model_copy(update={"name": ""}) == new.model_copy(update={"name": ""}):
         yield _twice(before.record, after.record)
 

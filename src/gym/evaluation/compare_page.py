@@ -33,7 +33,7 @@ def sections(found: Comparison) -> tuple[Section, ...]:
         result(found, "What differs"),
         *(scores.kinds(rows, f"By {key}", sides) for key, rows in found.tables.items()),
         overhead(found),
-        _made(found),
+        made(found),
     )
     return tuple(part for part in parts if part is not None)
 
@@ -58,7 +58,7 @@ def differences(found: Comparison) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def overhead(found: Comparison) -> Section:
+def overhead(found: Comparison, title: str = "What an answer takes") -> Section:
     """What an answer takes on either side, and what they took together."""
     header = ("", found.before.label, found.after.label, "difference")
     rows = [
@@ -67,7 +67,7 @@ def overhead(found: Comparison) -> Section:
         ("tokens of all answers", *(f"{side.score.tokens.total:,}" for side in _sides(found)), ""),
         ("dollars of all answers", *(dollars(side.usd) for side in _sides(found)), ""),
     ]
-    return Section("What an answer takes", (), Table("Tokens, dollars and time", header, rows, frozenset({1, 2, 3})))
+    return Section(title, (), Table("Tokens, dollars and time", header, rows, frozenset({1, 2, 3})))
 
 
 def _of_an_answer(found: Comparison) -> list[tuple[str, ...]]:
@@ -84,13 +84,11 @@ def _of_an_answer(found: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _made(found: Comparison) -> Section:
+def made(found: Comparison, title: str = "How each was made") -> Section:
     """What was measured on either side."""
-    old, new = (side.made.model_dump(mode="json") for side in _sides(found))
-    rows = [(name.replace("_", " "), str(old[name]) or "none", str(new[name]) or "none") for name in old]
-    return Section(
-        "How each was made", (), Table("Settings and digests", ("", found.before.label, found.after.label), rows)
-    )
+    old, new = (side.made.told() for side in _sides(found))
+    rows = [(name.replace("_", " "), old.get(name, "none"), new.get(name, "none")) for name in old | new]
+    return Section(title, (), Table("Settings and digests", ("", found.before.label, found.after.label), rows))
 
 
 def _sides(found: Comparison) -> tuple[Side, Side]:

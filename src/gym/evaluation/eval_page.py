@@ -1,11 +1,14 @@
 """What `gym eval` leaves to be read: the scores, what the library changes and costs, and what the checks said."""
 
+from collections.abc import Iterator
+from itertools import chain
+
 from gym.evaluation import bill, compare_page, page, scores
 from gym.evaluation.closed_book import TOLD
 from gym.evaluation.compare import Comparison
 from gym.evaluation.families import KEYS, by, known
 from gym.evaluation.figures import count, interval
-from gym.evaluation.measure import Measured, told_size
+from gym.evaluation.measured import Elsewhere, Measured, told_size
 from gym.evaluation.metrics import FEWEST, score
 from gym.evaluation.page import Section, Table
 
@@ -42,7 +45,7 @@ def _sections(measured: Measured) -> tuple[Section, ...]:
         compare_page.overhead(compared) if compared else None,
         _closed(measured.closed_book) if measured.closed_book else None,
         _repeated(measured.again) if measured.again else None,
-        *(_elsewhere(found) for found in measured.elsewhere),
+        *chain.from_iterable(map(_elsewhere, measured.elsewhere)),
         bill.cost(measured.bill),
         _made(measured),
     )
@@ -71,8 +74,8 @@ def _kinds(measured: Measured, key: str) -> Section:
     return Section(f"By {key}", (), table, scores.chart(bars, f"kinds {key}", "Mean reward by kind of problem"))
 
 
-def _closed(found: Comparison) -> Section:
-    section = compare_page.result(found, "Closed book")
+def _closed(found: Comparison, title: str = "Closed book") -> Section:
+    section = compare_page.result(found, title)
     return section._replace(text=(TOLD, *compare_page.differences(found)))
 
 
@@ -93,9 +96,15 @@ def said_again(again: Comparison) -> str:
     )
 
 
-def _elsewhere(found: Comparison) -> Section:
-    section = compare_page.result(found, f"Elsewhere: {found.after.made.dataset}")
-    return section._replace(text=(said_elsewhere(found), *compare_page.differences(found)))
+def _elsewhere(there: Elsewhere) -> Iterator[Section]:
+    found, closed = there
+    name = f"Elsewhere: {found.after.made.dataset}"
+    said = (said_elsewhere(found), *found.notes, *compare_page.differences(found))
+    yield compare_page.result(found, name)._replace(text=said)
+    yield compare_page.overhead(found, f"{name}, what an answer takes")
+    if closed:
+        yield _closed(closed, f"{name}, closed book")
+    yield compare_page.made(found, f"{name}, how it was asked")
 
 
 def said_elsewhere(found: Comparison) -> str:
@@ -112,6 +121,5 @@ def said_elsewhere(found: Comparison) -> str:
 
 
 def _made(measured: Measured) -> Section:
-    made = measured.taken.made.model_dump(mode="json")
-    rows = [(name.replace("_", " "), str(value) or "none") for name, value in made.items()]
+    rows = [(name.replace("_", " "), value) for name, value in measured.taken.made.told().items()]
     return Section("How to repeat it", (), Table("Settings and digests", ("key", "value"), rows))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from gym.core.problem import ToolUse
+from gym.core.text import count as count
 from gym.core.text import shown
 from gym.evaluation.metrics import Interval, Paired
 
@@ -56,14 +57,6 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
-
-
-def count(number: int, noun: str) -> str:
-    """
-    >>> count(1, "step"), count(1200, "step")
-    ('1 step', '1,200 steps')
-    """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def errors(used: ToolUse) -> str:

@@ -1,58 +1,25 @@
-"""What takes a measurement: a target (problems, and what asks and scores them), a library, and the open models of a session."""
+"""What takes a measurement of a target under a library: the open models of a session, and the tools of each target."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
-from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.problem import Problem
-from gym.errors import ConfigError, RunFailed
+from gym.errors import RunFailed
 from gym.evaluation.closed_book import LABEL, NAME, without_tools
 from gym.evaluation.evaluate import Evaluation, evaluate
 from gym.evaluation.record import Answers, Identity, Record, answers, dollars, identity
-from gym.train.grpo.domains.base import Domain
+from gym.evaluation.target import Target
 from gym.train.grpo.rewards.grading import Counted, Counts
 from gym.train.grpo.session import Session, open_rollouts
-from gym.train.grpo.task import domain_of, held_out_reward, load_domain, read_problems
+from gym.train.grpo.task import held_out_reward
+from gym.train.grpo.tools.limits import Isolation
 from gym.train.grpo.watch import Watch
+from gym.train.grpo.ways import way
 
-
-class Target(NamedTuple):
-    """A set of problems, and the settings under which they are asked and scored."""
-
-    config: RunConfig
-    domain: Domain
-    problems: tuple[Problem, ...]
-
-    @property
-    def answers(self) -> int:
-        """Of one measurement."""
-        return len(self.problems) * self.config.eval_k
-
-    def reseeded(self) -> "Target":
-        """The same with the next seed: other draws of the same answers."""
-        return self._replace(config=self.config.model_copy(update={"seed": self.config.seed + 1}))
-
-
-def target_of(config: RunConfig, notes: list[str]) -> Target:
-    """The problems of `config.dataset` that can be scored; what was left out is added to `notes`.
-
-    Raises `ConfigError` when no data is named, or none can be read.
-    """
-    if not config.dataset:
-        raise ConfigError("no data: give --data FILE (JSONL, CSV, Parquet), a Hugging Face id, or a domain's set")
-    domain, reward = load_domain(config), held_out_reward(config)
-    problems = read_problems(config, domain, config.dataset, reward, notes, truncate=config.dataset_truncate)
-    return Target(config, domain, problems)
-
-
-def elsewhere(config: RunConfig, dataset: str, reward: str) -> RunConfig:
-    """The settings for another data set: one that another domain knows by name is read and scored by that."""
-    own = domain_of(dataset)
-    if own is not None and "domain" in config.model_fields_set and own.name != config.domain:
-        return config.model_copy(update={"dataset": dataset, "domain": own.name, "reward": reward})
-    return config.model_copy(update={"dataset": dataset, "reward": reward or config.reward})
+if TYPE_CHECKING:
+    from gym.train.grpo.agent import Agent
 
 
 class Taken(NamedTuple):
@@ -79,10 +46,17 @@ class Instrument:
     session: Session
     watch: Watch
     grades: Counts = field(default_factory=Counts)
+    agents: Mapping[str, "Agent"] = field(default_factory=dict)
+    """By the way that they answer in."""
+
+    @property
+    def isolation(self) -> Isolation | None:
+        """Of the model's Python code, where any target lets it run some."""
+        return next((one.isolation for one in self.agents.values() if one.isolation), None)
 
     async def take(self, name: str, target: Target, library: Library) -> Taken:
         """One measurement with all that is kept of it; raises like `measure`."""
-        told = LABEL if name == NAME else "with library" if len(library) else "no library"
+        told = LABEL if name.endswith(NAME) else "with library" if len(library) else "no library"
         self.watch.phase(told, target.answers, self.session.meter)
         config, found = target.config, await self.measure(target, library)
         made = identity(config, target.domain, target.problems, library, name=name, dataset=config.dataset)
@@ -94,7 +68,7 @@ class Instrument:
         self.session.retrieval.expect(target.problems)
         manager = open_rollouts(
             config,
-            self.session,
+            replace(self.session, agent=self.agents.get(way(config))),
             target.domain,
             Counted(held_out_reward(config, self.session.model("judge")), self.grades),
             stage="evaluate",
@@ -104,14 +78,10 @@ class Instrument:
         )
         return _scored(await evaluate(manager, target.problems, library))
 
-    async def closed_book(self, target: Target) -> Taken | None:
+    async def closed_book(self, target: Target, name: str = NAME) -> Taken | None:
         """The target without tools and library; None where its domain has no such baseline."""
         config = without_tools(target.config, target.domain)
-        return None if config is None else await self.take(NAME, target._replace(config=config), Library())
-
-    async def both(self, name: str, target: Target, library: Library) -> tuple[Taken, Taken]:
-        """Without and with the library."""
-        return await self.take(f"{name}plain", target, Library()), await self.take(f"{name}library", target, library)
+        return None if config is None else await self.take(name, target._replace(config=config), Library())
 
 
 def _scored(evaluation: Evaluation) -> Evaluation:

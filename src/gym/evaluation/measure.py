@@ -1,32 +1,28 @@
 """`gym eval` as a function: one model on one data set, without and with a library, recorded so that it resumes.
 
 Two checks of the measurement itself go with it: the same library a second time with another seed (A/A: does the instrument
-see a difference where there is none?), and other data sets on which the library should not matter.
+see a difference where there is none?), and other targets, each in its own way, to which the library may carry over.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.value import digest
 from gym.errors import ConfigError
-from gym.evaluation.closed_book import LABEL
-from gym.evaluation.compare import Comparison, Named
-from gym.evaluation.compare import compare as compared
-from gym.evaluation.evaluate import Evaluation
-from gym.evaluation.figures import count
-from gym.evaluation.instrument import Instrument, Taken, Target, elsewhere, target_of
-from gym.evaluation.metrics import Paired
+from gym.evaluation.closed_book import NAME
+from gym.evaluation.instrument import Instrument, Taken
+from gym.evaluation.measured import Measured, Took, by_seed
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.record import forget, write
+from gym.evaluation.target import Target, elsewhere, target_of
 from gym.llm.brake import Brake
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.session import Session
 from gym.train.grpo.task import problems_digest
 from gym.train.grpo.watch import Watch
 
@@ -37,56 +33,9 @@ class Checks(NamedTuple):
     again: bool = False
     """The same library, or none, once more with the next seed."""
     also: tuple[str, ...] = ()
-    """Other data sets, each without and with the library."""
+    """Other data sets or configurations, each without and with the library."""
     also_reward: str = ""
-    """Of these; empty: the reward of the run, else the other set's own."""
-
-
-class Measured(NamedTuple):
-    """What was measured, one after the other."""
-
-    taken: Taken
-    """The result: with the library, or without when there is none."""
-    without: Taken | None
-    """Without the library, when a comparison was asked for."""
-    comparison: Comparison | None
-    """Without against with the library."""
-    again: Comparison | None
-    """The same library, or none, twice."""
-    elsewhere: tuple[Comparison, ...]
-    """Without against with the library on other data sets."""
-    closed_book: Comparison | None
-    """Without tools and library against the result."""
-    bill: Mapping[str, Any]
-    """`Meter.snapshot()`."""
-    notes: tuple[str, ...]
-    folder: Path
-
-    @property
-    def score(self) -> Evaluation:
-        """The result."""
-        return self.taken.found
-
-    @property
-    def plain(self) -> Evaluation | None:
-        """Without the library."""
-        return self.without.found if self.without else None
-
-    @property
-    def gain(self) -> Paired | None:
-        """What the library changed among the scored answers."""
-        return self.comparison.gain if self.comparison else None
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a reader must know of the data, and of the comparison."""
-        return (*self.notes, *(self.comparison.notes if self.comparison else ()))
-
-    @property
-    def spent(self) -> Mapping[str, Any]:
-        """Calls, tokens and dollars of the whole folder."""
-        total: Mapping[str, Any] = self.bill["total"]
-        return total
+    """Of these; empty: the run's for what is asked like the run's own problems, else their own."""
 
 
 async def measure(
@@ -107,66 +56,42 @@ async def measure(
     _require(config, library, compare=compare, checks=checks)
     notes: list[str] = []
     target = target_of(config, notes)
-    others = [target_of(elsewhere(config, name, checks.also_reward), notes) for name in checks.also]
+    others = [elsewhere(config, what, checks.also_reward, notes) for what in checks.also]
     for note in notes:
         watch.say(note)
     async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
-        took = await _take(instrument, target, others, library, compare=compare, again=checks.again)
+        took = await _take(instrument, target, library, compare=compare)
+        again = await instrument.take("again", target.reseeded(), library or Library()) if checks.again else None
+        there = [
+            await _take(instrument, other, library, compare=True, prefix=f"also-{place}-")
+            for place, other in enumerate(others, 1)
+        ]
         watch.say(f"graded {instrument.grades}")
         bill = instrument.session.meter.snapshot()
         checked = await asyncio.to_thread(weights.read_again)
-        _write_manifest(folder, instrument.session, target, library, checked)
-        keep(folder.root, took.all)
+        _write_manifest(folder, instrument, (target, *others), library, checked)
+        keep(folder.root, [*took.all, *filter(None, [again]), *chain.from_iterable(one.all for one in there)])
         checked.require_unchanged()
-    return took.measured(config.seed, bill, tuple(notes), folder.root)
-
-
-class Took(NamedTuple):
-    """All measurements of one command."""
-
-    taken: Taken
-    without: Taken | None
-    again: Taken | None
-    elsewhere: Sequence[tuple[Taken, Taken]]
-    closed_book: Taken | None
-
-    @property
-    def all(self) -> list[Taken]:
-        """One after the other."""
-        alone = (self.without, self.again, self.closed_book)
-        return [self.taken, *filter(None, alone), *chain.from_iterable(self.elsewhere)]
-
-    def measured(self, seed: int, bill: Mapping[str, Any], notes: tuple[str, ...], folder: Path) -> Measured:
-        """What they say of each other."""
-        return Measured(
-            self.taken,
-            self.without,
-            _by_library(self.without, self.taken, seed) if self.without else None,
-            _by_seed(self.taken, self.again, seed) if self.again else None,
-            tuple(_by_library(*pair, seed) for pair in self.elsewhere),
-            _by_tools(self.closed_book, self.taken, seed) if self.closed_book else None,
-            bill,
-            notes,
-            folder,
-        )
+    return Measured(
+        taken=took.taken,
+        without=took.without,
+        comparison=took.comparison(config.seed),
+        again=by_seed(took.taken, again, config.seed) if again else None,
+        elsewhere=tuple(one.elsewhere(config.seed) for one in there),
+        closed_book=took.over_closed_book(config.seed),
+        bill=bill,
+        notes=tuple(notes),
+        folder=folder.root,
+    )
 
 
 async def _take(
-    instrument: Instrument,
-    target: Target,
-    others: Sequence[Target],
-    library: Library | None,
-    *,
-    compare: bool,
-    again: bool,
+    instrument: Instrument, target: Target, library: Library | None, *, compare: bool, prefix: str = ""
 ) -> Took:
-    shown = library or Library()
-    without = await instrument.take("plain", target, Library()) if compare else None
-    taken = await instrument.take("plain" if library is None else "library", target, shown)
-    second = await instrument.take("again", target.reseeded(), shown) if again else None
-    pairs = [await instrument.both(f"also-{place}-", other, shown) for place, other in enumerate(others, 1)]
-    return Took(taken, without, second, pairs, await instrument.closed_book(target))
+    without = await instrument.take(f"{prefix}plain", target, Library()) if compare else None
+    taken = await instrument.take(f"{prefix}{'plain' if library is None else 'library'}", target, library or Library())
+    return Took(taken, without, await instrument.closed_book(target, f"{prefix}{NAME}"))
 
 
 def keep(run: Path, taken: Sequence[Taken]) -> None:
@@ -181,38 +106,17 @@ def _require(config: RunConfig, library: Library | None, *, compare: bool, check
         if wanted and library is None:
             raise ConfigError(f"{option} needs --experiences FILE: it answers without and with that library")
     if checks.also_reward and not checks.also:
-        raise ConfigError("--also-reward scores the answers to another set: give it with --also OTHER_DATASET")
-
-
-def _by_library(before: Taken, after: Taken, seed: int) -> Comparison:
-    labels = [told_size(one.made.library_size) for one in (before, after)]
-    return compared(Named(labels[0], before.record()), Named(labels[1], after.record()), seed=seed)
-
-
-def _by_seed(before: Taken, after: Taken, seed: int) -> Comparison:
-    labels = [f"seed {one.made.seed}" for one in (before, after)]
-    return compared(Named(labels[0], before.record()), Named(labels[1], after.record()), seed=seed)
-
-
-def _by_tools(before: Taken, after: Taken, seed: int) -> Comparison:
-    named = Named(LABEL, before.record()), Named(told_size(after.made.library_size), after.record())
-    return compared(*named, seed=seed)
-
-
-def told_size(experiences: int) -> str:
-    """
-    >>> told_size(0), told_size(1), told_size(12)
-    ('no library', '1 experience', '12 experiences')
-    """
-    return count(experiences, "experience") if experiences else "no library"
+        raise ConfigError("--also-reward scores the answers to another set: give it with --also OTHER")
 
 
 def _write_manifest(
-    folder: RunDir, session: Session, target: Target, library: Library | None, weights: Weights
+    folder: RunDir, instrument: Instrument, targets: Sequence[Target], library: Library | None, weights: Weights
 ) -> None:
     """What was measured; beside the manifest of a training run that has its folder."""
-    inputs = {"data": problems_digest(target.problems)}
+    own, *others = targets
+    inputs = {"data": problems_digest(own.problems)}
+    inputs |= {f"also-{place}": problems_digest(other.problems) for place, other in enumerate(others, 1)}
     inputs |= {"experience_lib": digest(library.to_json())} if library else {}
-    made_of = manifest(target.config, inputs, weights, session.log, session.agent and session.agent.isolation)
+    made_of = manifest(own.config, inputs, weights, instrument.session.log, instrument.isolation)
     trained_here = folder.path("config.yaml").exists()
     folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)

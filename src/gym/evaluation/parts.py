@@ -6,9 +6,10 @@ from statistics import fmean
 
 from gym.core.experience import Library
 from gym.evaluation.evaluate import Evaluation
-from gym.evaluation.instrument import Instrument, Target
+from gym.evaluation.instrument import Instrument
 from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.shapley import orders
+from gym.evaluation.target import Target
 
 
 @dataclass(frozen=True)

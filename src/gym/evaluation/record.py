@@ -25,6 +25,7 @@ from gym.files import write_atomic
 from gym.llm.prices import FREE, Overrides, price
 from gym.train.grpo.domains.base import Domain
 from gym.train.grpo.domains.columns import normalized
+from gym.train.grpo.ways import tools_of
 
 FOLDER = "evaluations"
 
@@ -54,10 +55,17 @@ class Identity(Value):
     instructions: str
     """SHA-256 of the instructions before the library."""
     mode: str
+    tools: tuple[str, ...] = Field(default=(), exclude_if=lambda tools: not tools)
+    """What the model could call in agent mode; empty in a record that is older than this."""
     k: int
     temperature: float
     seed: int
     max_tokens: int
+
+    def told(self) -> dict[str, str]:
+        """Each of them in words."""
+        found = self.model_dump(mode="json")
+        return {name: ", ".join(one) if isinstance(one, list) else str(one) or "none" for name, one in found.items()}
 
 
 class Answers(Value):
@@ -140,6 +148,7 @@ def identity(
         library_tokens=estimate_tokens(library_block(library.render())) if len(library) else 0,
         instructions=digest(config.system_prompt or domain.prompts.solve),
         mode=config.mode,
+        tools=tools_of(config),
         k=config.eval_k,
         temperature=config.eval_temperature,
         seed=config.seed,

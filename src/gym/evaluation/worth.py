@@ -13,11 +13,11 @@ from gym.core.admission import estimate_tokens
 from gym.core.experience import Experience, Library
 from gym.core.value import Value
 from gym.errors import BudgetReached, ConfigError
-from gym.evaluation.instrument import target_of
 from gym.evaluation.metrics import Interval, Paired, Score
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.parts import Parts
 from gym.evaluation.shapley import value
+from gym.evaluation.target import target_of
 from gym.llm.brake import Brake
 from gym.train.grpo.watch import Watch
 

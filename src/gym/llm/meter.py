@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from gym.core.chat import Completion, Message, Sampling, Usage
+from gym.core.text import count
 from gym.errors import BudgetReached, ConfigError
 from gym.llm.prices import Overrides, Price, price
 from gym.llm.spent import Row, Spent, answered, estimate_prompt, unanswered
@@ -199,7 +200,7 @@ class Meter:
         """The limit that `wanted` breaks on top of what is spent and what may be in flight; empty when it fits."""
         usd, tokens, calls = self.budget
         if calls is not None and self._calls + len(self._flying) + 1 > calls:  # a call never turns out cheaper
-            return f"budget of {calls} calls"
+            return f"budget of {count(calls, 'call')}"
         if tokens is not None and self._tokens + flying_tokens + wanted.tokens > tokens:
             return f"budget of {tokens:,} tokens"
         if usd is not None and (self.usd or 0.0) + flying_pico_usd / PICO + wanted.usd > usd:
@@ -217,7 +218,7 @@ class Meter:
             else "; each reserves its prompt and rollout_max_tokens, so fewer of these let more fit"
         )
         return (
-            f"{over} reached: {self._calls + len(self._flying):,} calls{flying}, {spent} paid for by then, and the next "
+            f"{over} reached: {count(self._calls + len(self._flying), 'call')}{flying}, {spent} paid for by then, and the next "
             f"call may not fit{room}. Everything is saved: raise the budget and run the same command to go on"
         )
 

@@ -18,7 +18,7 @@ from gym.web.pace import Pace
 from gym.web.record import FILE, RecordedFetcher, RecordedSearcher, WebRecord
 from gym.web.search import NONE, open_search, query_usd
 from gym.web.searching import Searcher
-from gym.web.sites import folders, served, sites_by_host
+from gym.web.sites import folders, is_there, served, sites_by_host
 from gym.web.visitor import open_visitor
 
 GONE = Place("127.0.0.1", 9)
@@ -116,7 +116,7 @@ def _recorded(live: Web | None, record: WebRecord, config: RunConfig, replayed: 
 def _gone(sites: Mapping[str, str]) -> list[str]:
     """Sites that are to be folders and are none."""
     named = sites_by_host(sites).items()
-    return [host for host, where in named if "://" not in where and not Path(where).expanduser().is_dir()]
+    return [host for host, where in named if "://" not in where and not is_there(Path(where).expanduser())]
 
 
 def _require_same(record: WebRecord, sites: Mapping[str, Path]) -> None:

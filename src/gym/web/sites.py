@@ -87,12 +87,19 @@ def place_of(name: str, where: str) -> Place | Path:
 
 def root(folder: Path, what: str = "") -> Path:
     """Where the pages of a folder are: in it, or below it where we made it. Raises `ConfigError` when it is no folder."""
-    if not os.path.isdir(folder):
-        none = (
-            f"{str(folder)!r} is no folder" if os.path.exists(folder) else f"the folder {str(folder)!r} does not exist"
-        )
+    pages = folder / PAGES if os.path.isfile(folder / MADE) else folder
+    if not os.path.isdir(pages):
+        none = f"{str(pages)!r} is no folder" if os.path.exists(pages) else f"the folder {str(pages)!r} does not exist"
         raise ConfigError(f"{what}{none}")
-    return folder / PAGES if (folder / MADE).is_file() else folder
+    return pages
+
+
+def is_there(folder: Path) -> bool:
+    """Whether it has, or is, a folder of pages."""
+    try:
+        return bool(root(folder))
+    except ConfigError:
+        return False
 
 
 def checked_host(name: str) -> str:

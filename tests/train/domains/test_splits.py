@@ -36,6 +36,6 @@ def test_a_split_that_leaves_nothing_to_train_on_is_refused() -> None:
 def test_overlap_is_found_by_normalised_text() -> None:
     train, test = problems("What is  2+2?", "Who?"), problems("what is ２+2", "What is 2-2?", prefix="t")
     assert [(one.id, other.id) for one, other in overlap(train, test)] == [("p0", "t0")]
-    with pytest.raises(DataError, match=r"1 problems are in both.*p0 = t0.*--allow-overlap"):
+    with pytest.raises(DataError, match=r"1 problem is in both.*p0 = t0.*--allow-overlap"):
         require_disjoint(train, test)
     require_disjoint(train[1:], test)

@@ -13,11 +13,10 @@ from gym.train.grpo.tools.limits import Isolation
 from gym.train.grpo.tools.own import tool_of
 from gym.train.grpo.tools.python_sandbox import PythonSandbox
 from gym.train.grpo.tools.toolbox import Alone, Toolbox, ToolServer
+from gym.train.grpo.ways import tools_of
 
 if TYPE_CHECKING:
     from gym.web.opened import Paid
-
-DEFAULT_TOOLS = ("python",)
 
 
 class Agent(NamedTuple):
@@ -46,9 +45,7 @@ async def open_agent(
     Raises `ConfigError` for an unknown tool or a server that does not start, `MissingExtra` without its package.
     """
     async with AsyncExitStack() as stack:
-        servers = [
-            await _opened(name, config, stack, environ, say, folder, paid) for name in config.tools or DEFAULT_TOOLS
-        ]
+        servers = [await _opened(name, config, stack, environ, say, folder, paid) for name in tools_of(config)]
         for server in config.mcp_servers:
             if f"mcp:{server}" not in config.tools:
                 say(f"the MCP server {server!r} is not used: tools has no mcp:{server}")
@@ -78,7 +75,7 @@ async def _opened(
 
         opened = open_web(config, folder=folder, environ=environ, paid=paid or nobody, say=say)
         web = await stack.enter_async_context(opened)
-        return WebTools(web, max_visits=config.web_max_visits)
+        return WebTools(web, max_visits=config.web_max_visits, part=config.web_part)
     if name.startswith("mcp:"):
         from gym.train.grpo.tools.mcp import mounted  # an extra
 

@@ -84,6 +84,16 @@ def removed(events: Iterable[Event]) -> tuple[Experience, ...]:
     return tuple(entry for event in gone for entry in event.before.values() if entry is not None)
 
 
+def harms(entry: Experience) -> bool:
+    """Whether the 95 % interval of its effect lies below 0, as a report says it."""
+    return entry.effect is not None and entry.effect.high < 0
+
+
+def refuted(events: Iterable[Event]) -> tuple[Experience, ...]:
+    """Of the entries that left for their figures, those that did harm: nobody need learn them again."""
+    return tuple(filter(harms, removed(events)))
+
+
 def removals_alone(applied: Applied, before: Library, reason: str) -> Applied | None:
     """The step with its measured removals alone, all else rejected for `reason`; None when it removed nothing so."""
     gone = [item for item in applied.accepted if _is_measured(item.operation)]

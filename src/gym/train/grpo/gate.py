@@ -17,6 +17,7 @@ from gym.core.decision import Decision
 from gym.core.experience import Applied, Library, Rejected
 from gym.core.problem import Problem
 from gym.core.rollout import Tally
+from gym.core.text import count
 from gym.errors import BudgetReached, ConfigError
 from gym.evaluation.evaluate import EVALUATION_EPOCH
 from gym.evaluation.sequential import Look, ends_of_blocks, fewest, look
@@ -181,11 +182,11 @@ def cautions(config: RunConfig, problems: int) -> list[str]:
     needed = fewest(config.gate_error)
     if 0 < problems < needed and config.gate == "auto":
         return [
-            f"{problems} validation problems cannot show a difference ({needed} that all rise can): the gate is off"
+            f"{count(problems, 'validation problem')} cannot show a difference ({needed} that all rise can): the gate is off"
         ]
     if is_on(config, problems) and problems < ENOUGH and config.gate_margin is None:
         return [
-            f"{problems} validation problems show only a large gain; most steps that help less will be taken back "
+            f"{count(problems, 'validation problem')} show only a large gain; most steps that help less will be taken back "
             f"(with {ENOUGH}, a gain of 0.3 is found in about six steps of seven)"
         ]
     return []

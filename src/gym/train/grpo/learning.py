@@ -15,11 +15,12 @@ from typing import NamedTuple
 from gym.core.experience import Experience, Library
 from gym.core.journal import Journal, record, record_credit, record_import, record_restore
 from gym.core.problem import Problem
+from gym.core.text import count
 from gym.core.trials import Trials
 from gym.errors import RunFailed
 from gym.evaluation.metrics import Paired
 from gym.train.grpo import curriculum
-from gym.train.grpo.credit import removed
+from gym.train.grpo.credit import refuted, removed
 from gym.train.grpo.descent import joined, kept, parent, voted
 from gym.train.grpo.gate import Gate, Gated
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
@@ -59,7 +60,9 @@ class Learning:
         events = done.events or record_import((), start, actor=ACTOR, at=_now())
         stats = done.stats
         if done.steps:
-            self.bench.watch.say(f"continuing after step {done.steps} of {self.steps}: {len(library)} experiences")
+            self.bench.watch.say(
+                f"continuing after step {done.steps} of {self.steps}: {count(len(library), 'experience')}"
+            )
         loop, gate = self.bench.loop(), self.bench.gate()
         pool = kept(start, events, stats)
         trials = self.bench.folder.read_trials([(batch.epoch, batch.step) for batch in islice(self.plan(), done.steps)])
@@ -147,7 +150,7 @@ class Learning:
 
         Its trials join those of the steps before.
         """
-        took = await self.one_step(loop, batch, before, trials)
+        took = await self.one_step(loop, batch, before, trials, refuted(events))
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
         library = applied.library.credit(echoes(applied))
         at, step = _now(), batch.step
@@ -162,20 +165,22 @@ class Learning:
         draws = draws_of(batch, took.groups, self.bench.sizes) if self.bench.spends_unevenly else None
         return library, news, step_stats(batch, took, applied, decision, draws)
 
-    async def one_step(self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials]) -> Step:
+    async def one_step(
+        self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials], harmful: Sequence[Experience]
+    ) -> Step:
         """A step, shown while it runs; raises `RunFailed` when not one rollout of it could be scored."""
         self.bench.watch.phase(
             f"step {batch.step}", len(batch.problems) * self.bench.sizes.least, self.bench.session.meter
         )
         took = await loop.step(
-            batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past
+            batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past, refuted=harmful
         )
         failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
         total = sum(len(group.rollouts) for group in took.groups)
         if len(failures) == total:
-            first, count = Counter(failures).most_common(1)[0]
+            first, times = Counter(failures).most_common(1)[0]
             raise RunFailed(
-                f"all {total} rollouts of step {batch.step} failed, {count} of them at {first.boundary!r} with {first.type}: "
+                f"all {total} rollouts of step {batch.step} failed, {times} of them at {first.boundary!r} with {first.type}: "
                 f"{first.message}. "
                 "Nothing was learned from them; what was done before is saved, and the same command tries again"
             )
@@ -188,8 +193,8 @@ class Learning:
         mean = "no score" if stats.mean is None else f"mean {stats.mean:.2f}"
         self.bench.watch.say(
             f"step {stats.step + 1}/{steps}: {mean}, {stats.informative} of {stats.problems} groups informative, "
-            f"{stats.failed} rollouts failed, {sum(stats.accepted.values())} operations accepted, {stats.rejected} rejected, "
-            f"{stats.library_size} experiences"
+            f"{count(stats.failed, 'rollout')} failed, {count(sum(stats.accepted.values()), 'operation')} accepted, "
+            f"{stats.rejected} rejected, {count(stats.library_size, 'experience')}"
         )
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gym.core.experience import Admit, Applied, Delete, Library, Use
+from gym.core.experience import Admit, Applied, Delete, Experience, Library, Use
 from gym.core.problem import Problem
 from gym.core.reflection import BatchUpdate, Critique, Summary
 from gym.core.rollout import Group
 from gym.core.trials import Trials
 from gym.tasks import all_of
-from gym.train.grpo.credit import Credit, Judged
+from gym.train.grpo.credit import Credit, Judged, harms
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.screen import Screen
 from gym.train.grpo.session import Session
@@ -79,8 +79,8 @@ class Loop:
     session: Session
     rollouts: RolloutManager
     settings: ReflectionSettings
-    admission: Callable[[Library], Admit]
-    """The gate for a step, given the library that its prompts showed."""
+    admission: Callable[[Library, Sequence[Experience]], Admit]
+    """The gate for a step, given the library that its prompts showed, and the entries that were removed for harm."""
     screen: Screen | None = None
     """Tries proposals before they are consolidated; None believes them."""
     credit: Credit | None = None
@@ -101,11 +101,12 @@ class Loop:
         step: int,
         draws: Sequence[int] = (),
         past: Sequence[Trials] = (),
+        refuted: Sequence[Experience] = (),
     ) -> Step:
         """Roll out `problems` under `library`, reflect on each group as soon as it is complete, consolidate, apply.
 
         `draws` says of each problem how often it was drawn in this epoch before (default: never); `past`: the trials of
-        earlier steps, which `credit` measures together with this one's.
+        earlier steps, which `credit` measures together with this one's; `refuted`: entries that they removed for harm.
         """
         began = time.monotonic()
         places = zip(problems, draws or [0] * len(problems), strict=True)
@@ -125,7 +126,9 @@ class Loop:
         self.watch.expect(1)
         stage = consolidate(critiques, credited, self.settings, seed=self.seed + step, removals=removals)
         decided = await self._drive(stage, "consolidate")
-        applied = credited.apply(decided.operations, self.admission(library), step=step, domain=self.domain)
+        leaving = filter(harms, credited.only({removal.id for removal in removals}))
+        gate = self.admission(library, (*refuted, *leaving))
+        applied = credited.apply(decided.operations, gate, step=step, domain=self.domain)
         seconds = time.monotonic() - began
         return Step(groups, summaries, critiques, decided, applied, credited, seconds, trials, removals)
 

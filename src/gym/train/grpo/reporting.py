@@ -90,8 +90,12 @@ def _overhead(
     before: Evaluation | None,
     after: Evaluation | None,
 ) -> tuple[int, float | None]:
-    """Tokens that the library adds to a prompt, and their share of it: measured where the server counted, else estimated."""
-    if before and after and not start and before.score.tokens.known and after.score.tokens.known:
+    """Tokens that the library adds to a prompt, and their share of it: measured where the server counted, else estimated.
+
+    An agent's prompts grow as it goes, with a library or without: of them the first is estimated.
+    """
+    chat = config.mode == "chat"
+    if chat and before and after and not start and before.score.tokens.known and after.score.tokens.known:
         plain, told = (found.score.tokens.prompt / max(found.score.n_answers, 1) for found in (before, after))
         if told:
             return round(told - plain), (told - plain) / told

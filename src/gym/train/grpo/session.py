@@ -27,6 +27,7 @@ from gym.train.grpo.group_size import GroupSize
 from gym.train.grpo.inclusion import Inclusion
 from gym.train.grpo.retrieval import Retrieval, Rule
 from gym.train.grpo.rollout_manager import Choose, RolloutManager
+from gym.train.grpo.ways import room
 
 if TYPE_CHECKING:
     from gym.train.grpo.agent import Agent
@@ -75,13 +76,17 @@ async def open_session(
     brake: Brake,
     environ: Mapping[str, str] | None = None,
     say: Callable[[str], None] = lambda text: None,
+    context: int | None = None,
 ) -> AsyncIterator[Session]:
     """Open every endpoint a configuration names, check that each answers, and close them at the end.
+
+    `context`: tokens that a server of ours keeps for a conversation, where more than the run's own are held with it.
 
     Raises `ConfigError` for a missing key or extra, `ProviderError` for an endpoint that is dead or refuses the key.
     """
     environ = os.environ if environ is None else environ
     roles = {role: endpoint(config, role) for role in ("policy", "reflector", "judge")}
+    roles = {role: replace(each, context=context or each.context) for role, each in roles.items()}
     async with AsyncExitStack() as stack:
         meter = Meter(
             Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
@@ -173,7 +178,7 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
         concurrency=_fixed(config),
         outage_patience_s=config.outage_patience,
         hedge=config.hedge,
-        context=_room(config),
+        context=room(config),
         slots=min(_fixed(config) or MOST_SLOTS, max(4, os.cpu_count() or 1)),
     )
     if role == "policy":
@@ -195,11 +200,6 @@ def endpoint(config: RunConfig, role: str) -> Endpoint:
 def _fixed(config: RunConfig) -> int | None:
     """The calls in flight that the user wants; None: find out."""
     return None if config.rollout_concurrency == "auto" else config.rollout_concurrency
-
-
-def _room(config: RunConfig) -> int | None:
-    """Tokens that a server of ours keeps for an agent's conversation, where the user says how many; None: its default."""
-    return config.rollout_context if config.mode == "agent" and "rollout_context" in config.model_fields_set else None
 
 
 def _elsewhere(model: str, base: Endpoint) -> bool:

@@ -9,6 +9,7 @@ from gym import plugins
 from gym.config import RunConfig
 from gym.core.chat import ChatModel
 from gym.core.problem import Problem, Reward
+from gym.core.text import count
 from gym.core.value import digest
 from gym.errors import ConfigError, DataError
 from gym.train.grpo.domains.base import Domain, Loaded
@@ -86,6 +87,31 @@ def load_task(config: RunConfig, reward: Reward, held_out_reward: Reward) -> Tas
     notes += (*_overlaps(named, allowed=config.allow_overlap), *_without_effect(config))
     train = parts.train if config.use_groundtruth else _unlabelled(parts.train)
     return Task(domain, train, tuple(val), tuple(test), tuple(notes))
+
+
+class HeldOut(NamedTuple):
+    """What a run measures on."""
+
+    domain: Domain
+    source: str
+    """What the user calls the problems."""
+    problems: tuple[Problem, ...]
+
+
+def held_out(config: RunConfig, notes: list[str]) -> HeldOut:
+    """The held-out problems of a configuration, without its training problems being read; all when it holds none out.
+
+    What was left out is added to `notes`. Raises `ConfigError` when it names no data, `DataError` like `load_task`.
+    """
+    if not (config.dataset or config.test):
+        raise ConfigError("no problems: the configuration names neither a dataset nor a test set")
+    domain, reward = load_domain(config), held_out_reward(config)
+    meant = _with_preset(config, domain)
+    if meant.test:
+        return HeldOut(domain, config.test or config.dataset, read_problems(meant, domain, meant.test, reward, notes))
+    found = read_problems(meant, domain, meant.dataset, reward, notes, truncate=meant.dataset_truncate)
+    parts = split(found, val=meant.val_fraction, test=meant.test_fraction, seed=meant.seed)
+    return HeldOut(domain, config.dataset, parts.test or found)
 
 
 def _with_preset(config: RunConfig, domain: Domain) -> RunConfig:
@@ -175,7 +201,8 @@ def _overlaps(named: Mapping[str, Sequence[Problem]], *, allowed: bool) -> list[
         for other in names[place + 1 :]:
             if pairs := overlap(named[one], named[other]):
                 shown = ", ".join(f"{a.id} = {b.id}" for a, b in pairs[:3])
-                found.append(f"{len(pairs)} problems are in both the {one} and the {other} set ({shown})")
+                both = count(len(pairs), "problem", verb="is/are")
+                found.append(f"{both} in both the {one} and the {other} set ({shown})")
     if found and not allowed:
         raise DataError(
             "; ".join(found) + "; remove them, or pass --allow-overlap to go on and have it said in the report"

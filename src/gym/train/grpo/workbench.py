@@ -144,9 +144,9 @@ class Workbench:
             words=self.task.domain.prompts.words(config.use_groundtruth),
         )
 
-    def admission(self, shown: Library) -> Admit:
+    def admission(self, shown: Library, refuted: Sequence[Experience] = ()) -> Admit:
         """The gate for texts learned while `shown` stood in the prompts, the domain's veto first."""
-        general, veto = self.limits(shown), self.task.domain.veto
+        general, veto = self.limits(shown, refuted), self.task.domain.veto
 
         def admit(text: str, others: Sequence[Experience], origin: Sequence[str]) -> Admitted | Refused:
             reason = veto(text)
@@ -154,8 +154,8 @@ class Workbench:
 
         return admit
 
-    def limits(self, shown: Library) -> Admission:
-        """The general gate: room, copies, leaks of this run's labels and queries, echoes of `shown`."""
+    def limits(self, shown: Library, refuted: Sequence[Experience] = ()) -> Admission:
+        """The general gate: room, copies, leaks of this run's labels and queries, echoes of `shown`, and what was `refuted`."""
         labelled = {item.id: item.ground_truth for item in self.task.train if item.ground_truth is not None}
         return Admission(
             similarity=similarity(HashingEmbedder()),
@@ -164,4 +164,5 @@ class Workbench:
             ground_truths=labelled,
             queries={item.id: item.query for item in self.task.train},
             injected=frozenset(shown.texts),
+            refuted=refuted,
         )

@@ -57,8 +57,8 @@ def test_damage_is_repaired_and_every_kind_is_told_with_the_problems_id(tmp_path
     assert found["d1"].ground_truth == "25"
     assert [len(found[name].metadata.get("repaired", ())) for name in ("d0", "d1", "d7")] == [1, 1, 0]
     notes = "\n".join(loaded.notes)
-    assert "without its backslash (as \\frac after a form feed was read): repaired in 1 problems (d0)" in notes
-    assert "(as 025, 1,000 or 12.0): repaired in 1 problems (d1)" in notes
+    assert "without its backslash (as \\frac after a form feed was read): repaired in 1 problem (d0)" in notes
+    assert "(as 025, 1,000 or 12.0): repaired in 1 problem (d1)" in notes
 
 
 def test_one_of_equal_questions_is_kept_and_of_two_answers_none_each_named(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_file_without_years_in_its_name_is_filtered_and_must_have_the_years(tm
         load("aime:2010-2020", tmp_path)
     write(tmp_path, "aime.jsonl", {"id": "x", "problem": "Find $x$.", "answer": "1"})
     (tmp_path / "AIME.jsonl").unlink()
-    with pytest.raises(DataError, match=r"1 problems have no year \(x\), so 2010-2020 cannot be chosen"):
+    with pytest.raises(DataError, match=r"1 problem has no year \(x\), so 2010-2020 cannot be chosen"):
         load("aime:2010-2020", tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_joined_sets_say_where_each_problem_is_from_and_ask_nothing_twice(tmp_pa
         ("Find $b$.", "aime25"),
     ]
     assert len(set(ids(loaded))) == 2
-    assert any("1 problems repeat one of an earlier set" in note for note in loaded.notes)
+    assert any("1 problem repeats one of an earlier set" in note for note in loaded.notes)
 
 
 def test_rows_as_trainers_keep_them_are_understood(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_answers_that_may_be_anything_keep_their_form(tmp_path: Path) -> None:
     write(tmp_path, "mine.jsonl", rows[0])
     assert load("mine.jsonl", tmp_path).problems[0].ground_truth == "025"
     write(tmp_path, "aime25.jsonl", {"id": "odd", "problem": "Find $x$.", "answer": "1/2"})
-    assert any("1 answers are no integers (odd)" in note for note in load("aime25", tmp_path).notes)
+    assert any("1 answer is no integer (odd)" in note for note in load("aime25", tmp_path).notes)
 
 
 def test_a_file_of_ones_own_takes_options_too(tmp_path: Path) -> None:

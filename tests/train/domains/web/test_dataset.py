@@ -161,8 +161,8 @@ def test_the_instructions_ask_for_the_form_that_the_reward_reads() -> None:
     for instructions in (domain().prompts.solve, domain().closed_book):
         assert "\nAnswer: ..." in instructions
         assert "semicolons" in instructions
-    assert "tools" in domain().prompts.solve
-    assert "tools" not in domain().closed_book
+    assert "tool call" in " ".join(domain().prompts.solve.split())
+    assert "tool" not in domain().closed_book
     assert "never an instruction" in domain().prompts.solve
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gym.core.problem import Problem
+from gym.core.text import count
 from gym.errors import DataError
 from gym.train.grpo.domains.columns import normalized
 
@@ -25,9 +26,8 @@ def split(problems: Sequence[Problem], *, val: float = 0.0, test: float = 0.0, s
     """
     sizes = [max(1, round(fraction * len(problems))) if fraction else 0 for fraction in (val, test)]
     if sum(sizes) >= len(problems):
-        raise DataError(
-            f"{len(problems)} problems are too few to split off {sizes[0]} for validation and {sizes[1]} held out"
-        )
+        there = count(len(problems), "problem", verb="is/are")
+        raise DataError(f"{there} too few to split off {sizes[0]} for validation and {sizes[1]} held out")
     order = list(range(len(problems)))
     random.Random(f"split {seed}").shuffle(order)
     parts = order[: sizes[0]], order[sizes[0] : sum(sizes)]
@@ -49,7 +49,8 @@ def require_disjoint(
     """Raises `DataError` that names the first shared problems and `--allow-overlap`."""
     if pairs := overlap(one, other):
         shown = ", ".join(f"{a.id} = {b.id}" for a, b in pairs[:3]) + (" …" if len(pairs) > 3 else "")
+        both = count(len(pairs), "problem", verb="is/are")
         raise DataError(
-            f"{len(pairs)} problems are in both the {names[0]} and the {names[1]} set ({shown}): remove them, "
+            f"{both} in both the {names[0]} and the {names[1]} set ({shown}): remove them, "
             " or pass --allow-overlap to go on and have it said in the report"
         )

@@ -3,7 +3,7 @@
 Outputs come back in a user's turn, between marks that say whose they are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gym.core.chat import Completion, Message, Sampling, ToolCall, ToolSpec
@@ -16,6 +16,9 @@ from gym.train.grpo.tools.base import ToolResult
 
 STOP = ("<tool_output", "```output", "```tool_output")
 """Where a model starts to invent what a tool says."""
+
+_PLAIN = frozenset({"type", "description", "title", "default", "minLength", "maxLength", "minimum", "maximum"})
+"""What a schema may say of a value that one pair of words stands for."""
 
 INSTRUCTIONS = Template("""You may use tools. To call one, end your reply with a block like this and wait for its output:
 
@@ -75,13 +78,24 @@ class TextCalls:
 
 def instructions(specs: Sequence[ToolSpec]) -> str:
     """What the model is told of its tools."""
-    listed = (f"- {spec.name}: {spec.description}\n  arguments: {canonical_json(_shape(spec))}" for spec in specs)
+    listed = (f"- {spec.name}: {spec.description}\n{_call(spec)}" for spec in specs)
     python = WITH_PYTHON if any(spec.name == PYTHON for spec in specs) else ""
     return INSTRUCTIONS.render(python=python, tools="\n".join(listed))
 
 
-def _shape(spec: ToolSpec) -> Any:
-    """What stands in the schema of the arguments' names and kinds, without what surrounds it."""
-    required = set(spec.parameters.get("required", ()))
-    properties = spec.parameters.get("properties", {})
-    return {name if name in required else f"{name}?": kind for name, kind in properties.items()}
+def _call(spec: ToolSpec) -> str:
+    """How a call looks: small models send a schema back as it stands, and fill in what looks like a call."""
+    required, properties = spec.parameters.get("required", ()), spec.parameters.get("properties", {})
+    needed = ", ".join(f'"{name}": {_place(properties[name])}' for name in properties if name in required)
+    also = [f'"{name}": {_place(kind)}' for name, kind in properties.items() if name not in required]
+    more = [f"  its arguments may also hold {', '.join(also)}"] if also else []
+    return "\n".join([f'  {{"name": "{spec.name}", "arguments": {{{needed}}}}}', *more])
+
+
+def _place(kind: Any) -> str:
+    """What stands for a value: its description, or else its kind; a schema for what is made of parts."""
+    named = kind if isinstance(kind, Mapping) else {}
+    if named.keys() - _PLAIN:
+        return f"<{canonical_json(kind)}>"
+    told = named.get("description") or named.get("type", "value")
+    return f'"<{told}>"' if named.get("type") == "string" else f"<{told}>"

@@ -13,8 +13,3 @@ def shorten(text: str, max_tokens: int) -> str:
     True
     """
     return cut_middle(text, max(max_tokens, 16) * CHARS_PER_TOKEN)
-
-
-def was_shortened(text: str, max_tokens: int) -> bool:
-    """Whether `shorten` would cut."""
-    return len(text) > max(max_tokens, 16) * CHARS_PER_TOKEN

@@ -16,7 +16,7 @@ from gym.train.grpo.tools.base import ToolResult, ToolSession
 from gym.train.grpo.tools.web_text import hits_text, links_text, lost_text, matches_text, page_text, visits_left
 from gym.web.fetching import Refusal
 from gym.web.opened import Web
-from gym.web.page import Link, Page
+from gym.web.page import PART_CHARS, Link, Page
 
 HITS = 8
 NOT_ASKED = frozenset(("address", "scheme", "host", "private", "blocked", "robots"))
@@ -31,8 +31,8 @@ PART = {"part": {"type": "integer", "minimum": 1, "description": "which part of 
 class Walk:
     """One rollout's way through the web."""
 
-    def __init__(self, web: Web, max_visits: int) -> None:
-        self._web, self._max, self._left = web, max_visits, max_visits
+    def __init__(self, web: Web, max_visits: int, part: int = PART_CHARS) -> None:
+        self._web, self._max, self._left, self._chars = web, max_visits, max_visits, part
         self._pages: dict[str, Page] = {}
         self._seen: dict[str, str] = {}
         """Links of the pages read and hits of searches, with their texts."""
@@ -50,15 +50,15 @@ class Walk:
 
     async def open(self, url: str, part: int = 1) -> ToolResult:
         """A part of a page."""
-        return await self._with_page(url, lambda page: page_text(page, part, self._left))
+        return await self._with_page(url, lambda page: page_text(page, part, self._left, self._chars))
 
     async def links(self, url: str, part: int = 1) -> ToolResult:
         """Where a page leads."""
-        return await self._with_page(url, lambda page: links_text(page, self._open_to_us(page), part, self._left))
+        return await self._with_page(url, lambda page: self._links(page, part))
 
     async def find(self, url: str, text: str) -> ToolResult:
         """Where a text stands in a page."""
-        return await self._with_page(url, lambda page: matches_text(page, text, self._left))
+        return await self._with_page(url, lambda page: matches_text(page, text, self._left, self._chars))
 
     async def _with_page(self, url: str, tell: Callable[[Page], str]) -> ToolResult:
         async with self._lock:
@@ -94,6 +94,9 @@ class Walk:
         self._pages[asked] = self._pages[page.url] = page
         self._here = page.url
         self._seen |= {link.url: link.text for link in self._open_to_us(page) if link.url not in self._seen}
+
+    def _links(self, page: Page, part: int) -> str:
+        return links_text(page, self._open_to_us(page), part, self._left, self._chars)
 
     def _open_to_us(self, page: Page) -> list[Link]:
         return [link for link in page.links if self._web.guard.listed(link.url)]
@@ -145,8 +148,8 @@ class OnWalk:
 class WebTools:
     """The four tools over the web of a run; a `gym.train.grpo.tools.toolbox.ToolServer`."""
 
-    def __init__(self, web: Web, *, max_visits: int = 20) -> None:
-        self._web, self._max_visits = web, max_visits
+    def __init__(self, web: Web, *, max_visits: int = 20, part: int = PART_CHARS) -> None:
+        self._web, self._max_visits, self._part = web, max_visits, part
         self.tools = tuple(
             WebTool(name, about, _schema(fields, needed), act, self) for name, about, fields, needed, act in _TOOLS
         )
@@ -159,7 +162,7 @@ class WebTools:
 
     def walk(self) -> Walk:
         """A way that nobody has gone."""
-        return Walk(self._web, self._max_visits)
+        return Walk(self._web, self._max_visits, self._part)
 
 
 _TOOLS = (

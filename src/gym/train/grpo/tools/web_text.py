@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from itertools import islice
 
-from gym.web.page import Link, Page
+from gym.web.page import Link, Page, Part
 from gym.web.searching import Hit
 
-LINKS_SHOWN = 80
-"""In one part of a list of links, about as long as a part of a page."""
+LINK_CHARS = 75
+"""Of one in a list of links, about: a part of the list is as long as a part of a page."""
 MATCHES_SHOWN = 8
 AROUND = 200
 """Characters shown on each side of what was found in a long line."""
@@ -32,9 +32,9 @@ def fenced(tag: str, text: str, **about: object) -> str:
     return f"<{tag}{_MARK.sub('‹', said)}>\n{_MARK.sub('‹', text)}\n</{tag}>"
 
 
-def page_text(page: Page, number: int, left: int) -> str:
-    """A part of a page, and how to go on."""
-    parts = page.parts()
+def page_text(page: Page, number: int, left: int, chars: int) -> str:
+    """A part of a page, of about `chars` characters, and how to go on."""
+    parts = page.parts(chars)
     part = parts[min(number, len(parts)) - 1]
     head = f"{page.title}\n\n" if part.number == 1 else ""
     body = fenced("page", head + (part.text or "(no text)"), url=page.url, part=f"{part.number} of {part.of}")
@@ -43,11 +43,12 @@ def page_text(page: Page, number: int, left: int) -> str:
     return f"{body}\n[{'; '.join(more)}; {visits_left(left)}]"
 
 
-def links_text(page: Page, links: Sequence[Link], number: int, left: int) -> str:
-    """A part of the links that may be followed."""
-    parts = max(1, -(-len(links) // LINKS_SHOWN))
+def links_text(page: Page, links: Sequence[Link], number: int, left: int, chars: int) -> str:
+    """A part of the links that may be followed, about as long as a part of a page."""
+    each = chars // LINK_CHARS
+    parts = max(1, -(-len(links) // each))
     number = min(number, parts)
-    shown = links[(number - 1) * LINKS_SHOWN : number * LINKS_SHOWN]
+    shown = links[(number - 1) * each : number * each]
     lines = [f"- {link.text or '(no text)'}: {link.url}" for link in shown]
     body = fenced("links", "\n".join(lines) or "(none)", url=page.url, part=f"{number} of {parts}")
     notes = [f'the next part: links with "part": {number + 1}'] if number < parts else []
@@ -56,13 +57,14 @@ def links_text(page: Page, links: Sequence[Link], number: int, left: int) -> str
     return f"{body}\n[{'; '.join([*notes, visits_left(left)])}]"
 
 
-def matches_text(page: Page, wanted: str, left: int) -> str:
+def matches_text(page: Page, wanted: str, left: int, chars: int) -> str:
     """Where a text stands in a page; when it does not, the lines that have all its words."""
     words = wanted.split()
-    shown, number = _exactly(page, words)
+    parts = page.parts(chars)
+    shown, number = _exactly(parts, words)
     what = f"matches: {number}"
     if not number:
-        shown, number = _with_all(page, words)
+        shown, number = _with_all(parts, words)
         what = f"not there word for word; lines with all its words: {number}" if number else "no match"
     more = f", the first {MATCHES_SHOWN} are shown" if number > MATCHES_SHOWN else ""
     body = fenced("matches", "\n".join(dict.fromkeys(shown)) or "(none)", url=page.url)
@@ -94,11 +96,11 @@ def visits_left(left: int) -> str:
     return "no more pages can be opened: answer with what you have" if left < 1 else f"pages left to open: {left}"
 
 
-def _exactly(page: Page, words: Sequence[str]) -> tuple[list[str], int]:
+def _exactly(parts: Sequence[Part], words: Sequence[str]) -> tuple[list[str], int]:
     """The first places where the words stand in this order, and how many there are."""
     pattern = re.compile(r"[\s|/]+".join(map(re.escape, words)), re.IGNORECASE)
     shown, number = list[str](), 0
-    for part in page.parts() if words else ():
+    for part in parts if words else ():
         for match in pattern.finditer(part.text):
             number += 1
             if number <= MATCHES_SHOWN:
@@ -114,12 +116,12 @@ def _around(text: str, match: re.Match[str]) -> str:
     return text[start:end].strip()
 
 
-def _with_all(page: Page, words: Sequence[str]) -> tuple[list[str], int]:
+def _with_all(parts: Sequence[Part], words: Sequence[str]) -> tuple[list[str], int]:
     """The first lines that have all of the words, and how many have."""
     wanted = [word.casefold() for word in words]
     lines = [
         f"(part {part.number}) {line.strip()[: 2 * AROUND]}"
-        for part in page.parts()
+        for part in parts
         for line in part.text.splitlines()
         if wanted and all(word in line.casefold() for word in wanted)
     ]

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from gym.core.problem import Problem
+from gym.core.text import count
 from gym.errors import DataError
 from gym.train.grpo.domains.doubles import few
 from gym.train.grpo.domains.math.sets import Wanted, Years
@@ -44,9 +45,8 @@ def _of_years(found: Sequence[Problem], want: Wanted, years: Years, notes: list[
     dated = {problem.id: _year(problem) for problem in found}
     unknown = [name for name, year in dated.items() if year is None]
     if unknown and want.options.years:
-        raise DataError(
-            f"{want.name}: {len(unknown)} problems have no year ({few(unknown)}), so {years} cannot be chosen"
-        )
+        lacking = count(len(unknown), "problem", verb="has/have")
+        raise DataError(f"{want.name}: {lacking} no year ({few(unknown)}), so {years} cannot be chosen")
     kept = _only(
         found, lambda problem: years.first <= (dated[problem.id] or years.first) <= years.last, f"not of {years}", notes
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gym.core.problem import Problem
+from gym.core.text import count
 from gym.errors import DataError, MissingExtra
 from gym.train.grpo.domains import columns, rows
 from gym.train.grpo.domains.base import Loaded
@@ -148,7 +149,7 @@ def _agreed(found: Sequence[Row], known: columns.Columns, same: Callable[[str], 
     forms = {same(_text(row, known.question)) for row in marked}
     gone = {row.line for row in found if same(_text(row, known.question)) in forms}
     names = ", ".join(f"{row.fields.get(known.id or '') or f'line {row.line}'}" for row in found if row.line in gone)
-    note = f"{len(gone)} problems whose source gives the text two answers: dropped ({names})"
+    note = f"{count(len(gone), 'problem')} whose source gives the text two answers: dropped ({names})"
     return [row for row in found if row.line not in gone], [note]
 
 
@@ -157,9 +158,11 @@ def _repairs(found: Sequence[Problem], *, integers: bool) -> list[str]:
     for problem in found:
         for kind in problem.metadata.get("repaired", ()):
             by_kind.setdefault(kind, []).append(problem.id)
-    notes = [f"{kind}: repaired in {len(ids):,} problems ({few(ids)})" for kind, ids in by_kind.items()]
+    notes = [f"{kind}: repaired in {count(len(ids), 'problem')} ({few(ids)})" for kind, ids in by_kind.items()]
     odd = [item.id for item in found if item.ground_truth and not re.fullmatch(r"-?\d+", item.ground_truth)]
-    return [*notes, *([f"{len(odd)} answers are no integers ({few(odd)})"] if integers and odd else [])]
+    if integers and odd:
+        notes.append(f"{count(len(odd), 'answer', verb='is/are')} no integer ({few(odd)})")
+    return notes
 
 
 def _union(parts: Sequence[str], found: Sequence[Loaded]) -> Loaded:
@@ -177,5 +180,7 @@ def _union(parts: Sequence[str], found: Sequence[Loaded]) -> Loaded:
                 taken.add(name)
     notes = [note for loaded in found for note in loaded.notes]
     if gone := sum(len(loaded.problems) for loaded in found) - len(kept):
-        notes.append(f"{' + '.join(parts)}: {gone} problems repeat one of an earlier set: dropped")
+        notes.append(
+            f"{' + '.join(parts)}: {count(gone, 'problem', verb='repeats/repeat')} one of an earlier set: dropped"
+        )
     return Loaded(tuple(kept), tuple(notes))
