@@ -3,7 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 
+from gym.web.markup import HARMLESS, MOST_ATTRIBUTES, bearable
+from gym.web.outline import CUT, outline
 from gym.web.page import Link, Page
 from gym.web.readable import read_html, read_text
 
@@ -28,7 +31,8 @@ def text(html: str) -> str:
         ("2<sup>32</sup> rows, note<sup>[1]</sup>", "2^32 rows, note[1]"),
         ("a<br>b<hr>c", "a\nb\n\nc"),
         ("<img alt='A map'> <img alt=''>", "[image: A map]"),
-        ("so\u00adft\u200b word", "soft word"),
+        ("so\u00adft\u200b word\U000e0049\U000e0047\u202e", "soft word"),
+        ("क्\u200dष", "क्\u200dष"),
     ],
 )
 def test_each_kind_of_text_keeps_its_form(html: str, lines: str) -> None:
@@ -75,6 +79,15 @@ def test_links_are_absolute_each_once_and_lead_elsewhere() -> None:
     ]
 
 
+def test_a_title_and_a_links_text_are_one_visible_line_of_bounded_length() -> None:
+    page = read_html(
+        URL, f"<title>T {'t ' * 999}</title><a href=b>\u200bB\n\n{'b ' * 999}</a><frame src=c title='C\nc'>"
+    )
+    assert (page.title[:4], len(page.title)) == ("T t ", 300)
+    assert [(link.text[:3], len(link.text)) for link in page.links] == [("B b", 120), ("C c", 3)]
+    assert len(read_html(f"http://a.example/{'a' * 999}", "").title) == 300
+
+
 def test_a_base_element_moves_the_links() -> None:
     assert read_html(URL, "<base href='/x/'><a href='y'>Y</a>").links == (Link(text="Y", url="http://a.example/x/y"),)
 
@@ -95,7 +108,6 @@ def test_a_page_has_a_title(html: str, title: str) -> None:
         "<table><tr><td>" * 50_000 + "x",
         "<ul><li>" * 50_000 + "x",
         "<a href=x>x" * 20_000,
-        "<p " + " ".join(f"a{n}=1" for n in range(50_000)) + ">x",
         "<table><tr>" + "<td rowspan=200>" + "y" * 200 + "<tr><td>" * 20_000,
         "<td>" * 1000 + "</tr>" * 1000,
         "</table></td></li></dd></pre></ul>",
@@ -105,6 +117,47 @@ def test_a_page_has_a_title(html: str, title: str) -> None:
 )
 def test_hostile_markup_is_read_in_bounded_time_and_size(html: str) -> None:
     assert len(text(html)) <= len(html) + 1_000_000
+
+
+CROWD = " ".join(f"a{n}=1" for n in range(90_000)) + ">x"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        f"<p {CROWD}",
+        f"<p b='>' {CROWD}",
+        f"<p x< {CROWD}",
+        f'<p a==" {CROWD}',
+        f'<p a"b=" {CROWD}">x',
+        f"<p/{CROWD.replace(' ', '/')}",
+        f"<!--><p {CROWD}",
+        f"<!-- --!><p {CROWD}",
+        f'<!x <p a="> <p {CROWD}">',
+        f'<title><p a="</title><p {CROWD}">',
+        f'<style><p a="</style/><p {CROWD}">',
+        f'<script><!--<script></script><p a="--></script></script><p {CROWD}">',
+    ],
+)
+def test_a_tag_of_very_many_attributes_never_reaches_the_parser(html: str) -> None:
+    root = etree.HTML(bearable(html))
+    assert max(len(each.attrib) for each in root.iter()) < MOST_ATTRIBUTES
+
+
+def test_a_long_page_is_read_as_a_short_one() -> None:
+    html = (
+        "<!doctype html><!-- <p>no --><title>T <b> &amp; t</title><script>if (a<b) { c > d }</script><style>p > a</style>"
+        "<p title='a > b' hidden-not>x < y<br/>z</p><textarea><p>t</textarea><TABLE><tr><td>1<td class=x>2</TABLE><p>end"
+    )
+    long = html + " " * HARMLESS
+    assert bearable(long) != long
+    assert read_html(URL, long) == read_html(URL, html)
+
+
+def test_of_a_page_with_too_many_elements_the_beginning_is_read() -> None:
+    root = etree.HTML("<p>one<p>two<table><tr><td>three<td>four</table>five")
+    assert outline(root, most=5) == f"one\n\ntwo\n\n{CUT}"
+    assert outline(root, most=99) == "one\n\ntwo\n\nthree | four\n\nfive"
 
 
 PIECES = "<p> </p> <table> <tr> <td> </td> <ul> <li> <pre> </pre> <dl> <dd> <b> <h1> zz < &"

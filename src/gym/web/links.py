@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from lxml import etree
 
 from gym.web.address import canonical
-from gym.web.page import Link
+from gym.web.page import Link, visible
 
 LONGEST_TEXT = 120
 MOST_LINKS = 20_000
@@ -26,7 +26,7 @@ def links_of(url: str, root: "etree._Element") -> tuple[Link, ...]:
     for text, target in islice(_targets(root), MOST_LINKS):
         address = _joined(base, target)
         if address and address != url:
-            found[address] = found.get(address) or text
+            found[address] = found.get(address) or " ".join(visible(text).split())[:LONGEST_TEXT]
     return tuple(Link(text=text, url=address) for address, text in found.items())
 
 
@@ -48,7 +48,7 @@ def _text(element: "etree._Element") -> str:
     if not said:
         images = (image.get("alt") for image in islice(element.iter("img"), 3))
         said = next((alt for alt in images if alt), "") or element.get("title") or element.get("alt") or ""
-    return " ".join(said.split())[:LONGEST_TEXT]
+    return said
 
 
 def _joined(base: str, target: str) -> str | None:

@@ -15,6 +15,9 @@ LINES = word_set(
 )
 LEFT_OUT = word_set("script style template head svg iframe object video audio canvas textarea noframes annotation")
 PERMALINKS = frozenset(("¶", "#", "§", "🔗"))
+MOST_ELEMENTS = 500_000
+"""Of a page; ten seconds of work at the most."""
+CUT = "[the rest of this page is left out: it has too many elements]"
 DEEPEST_TABLE = 8
 """Tables in tables; what is deeper is read as blocks."""
 
@@ -22,23 +25,25 @@ _HIDDEN = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNOR
 _POWER = re.compile(r"\s*[-+−]?[\dn]+\s*")
 
 
-def outline(root: "etree._Element") -> str:
-    """The text of a tree, without what the page hides."""
-    reader = _Reader()
+def outline(root: "etree._Element", *, most: int = MOST_ELEMENTS) -> str:
+    """The text of a tree, without what the page hides; of one with more than `most` elements, its beginning, which says so."""
+    reader, number = _Reader(), 0
+    skipped: etree._Element | None = None
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
-        if _left_out(element):
-            if event == "start":
-                walk.skip_subtree()
-                continue
-        elif event == "start":
+        number += event == "start"
+        if event == "start" and (number > most or _left_out(element)):
+            skipped = element
+            walk.skip_subtree()
+            continue
+        if event == "start":
             reader.begin(element)
             reader.say(element.text)
             continue
-        else:
+        if element is not skipped:
             reader.end(element)
-        reader.say(element.tail if element is not root else None)
-    return reader.text()
+        reader.say(element.tail if element is not root and number <= most else None)
+    return f"{reader.text()}\n\n{CUT}" if number > most else reader.text()
 
 
 def _left_out(element: "etree._Element") -> bool:

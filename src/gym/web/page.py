@@ -10,6 +10,16 @@ from gym.core.value import Value
 
 PART_CHARS = 6_000
 """Of one part, about 1,500 tokens."""
+_UNSEEN: dict[int, str | None] = dict.fromkeys(
+    (0xAD, 0x180E, 0x200B, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2060, 0x2070), 0xFEFF, *range(0xFFF9, 0xFFFC),
+     *range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0), *range(0xE0000, 0xE01F0))
+)  # fmt: skip
+"""Controls, marks of direction, and characters without a form of their own: tags and selectors can spell a hidden text."""
+
+
+def visible(text: str) -> str:
+    """Without characters that nobody sees; the joiners of some scripts and emoji stay."""
+    return text.translate(_UNSEEN)
 
 
 class Link(Value):

@@ -4,19 +4,16 @@ Extractors that look for "the article" drop what they take for boilerplate, and 
 scripts, styles and what the page hides. lxml parses: hostile nesting does it no harm, and the event loop's thread goes on.
 """
 
-import re
 from urllib.parse import urlsplit
 
 from lxml import etree
 
 from gym.web.links import links_of
+from gym.web.markup import bearable
 from gym.web.outline import outline
-from gym.web.page import Page
+from gym.web.page import Page, visible
 
-_UNSEEN = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF, *range(0x09), *range(0x0B, 0x20), *range(0x7F, 0xA0)))
-_LONG_TAG = re.compile(r"<[a-zA-Z][^<>]{1000,}")
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-_MOST_ATTRIBUTES = 200
+LONGEST_TITLE = 300
 
 
 def read_html(url: str, html: str) -> Page:
@@ -25,8 +22,8 @@ def read_html(url: str, html: str) -> Page:
     if root is None:
         return Page(url=url, title=_name(url), text="")
     text = _clean(outline(root))
-    title = " ".join((root.findtext(".//title") or "").split()) or _heading(text) or _name(url)
-    return Page(url=url, title=_clean(title), text=text, links=links_of(url, root))
+    title = " ".join(visible(root.findtext(".//title") or "").split()) or _heading(text)
+    return Page(url=url, title=title[:LONGEST_TITLE] or _name(url), text=text, links=links_of(url, root))
 
 
 def read_text(url: str, text: str) -> Page:
@@ -36,25 +33,15 @@ def read_text(url: str, text: str) -> Page:
 
 def _parsed(html: str) -> "etree._Element | None":
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=True)
-    source = _LONG_TAG.sub(_bearable, html.replace("\0", "")).encode("utf-8", "replace")
+    source = bearable(html.replace("\0", "")).encode("utf-8", "replace")
     try:
         return etree.fromstring(source, parser) if source.strip() else None
     except etree.XMLSyntaxError:
         return None
 
 
-def _bearable(tag: re.Match[str]) -> str:
-    """Nothing of a tag with very many attributes: the check for doubles takes the square of their number."""
-    return (
-        tag[0]
-        if len(re.split(r"[\s/]+", _QUOTED.sub("", tag[0]), maxsplit=_MOST_ATTRIBUTES)) <= _MOST_ATTRIBUTES
-        else ""
-    )
-
-
 def _clean(text: str) -> str:
-    """Without characters that nobody sees."""
-    return text.translate(_UNSEEN).strip("\n")
+    return visible(text).strip("\n")
 
 
 def _heading(text: str) -> str:
@@ -64,4 +51,4 @@ def _heading(text: str) -> str:
 def _name(url: str) -> str:
     """The last part of an address, for a page without a title."""
     parts = urlsplit(url)
-    return parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
+    return (parts.path.rstrip("/").rpartition("/")[2] or parts.netloc)[:LONGEST_TITLE]
