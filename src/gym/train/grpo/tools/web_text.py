@@ -11,6 +11,8 @@ from gym.web.searching import Hit
 LINK_CHARS = 75
 """Of one in a list of links, about: a part of the list is as long as a part of a page."""
 MATCHES_SHOWN = 8
+LONGEST_PHRASE = 40
+"""Words that are looked for in their order; of more, the lines that have them all are shown."""
 AROUND = 200
 """Characters shown on each side of what was found in a long line."""
 NEAREST = 5
@@ -60,6 +62,7 @@ def links_text(page: Page, links: Sequence[Link], number: int, left: int, chars:
 def matches_text(page: Page, wanted: str, left: int, chars: int) -> str:
     """Where a text stands in a page; when it does not, the lines that have all its words."""
     words = wanted.split()
+    words = [word for word in words if word.strip("|/")] or words[:1]  # between the others these count as blanks
     parts = page.parts(chars)
     shown, number = _exactly(parts, words)
     what = f"matches: {number}"
@@ -98,9 +101,11 @@ def visits_left(left: int) -> str:
 
 def _exactly(parts: Sequence[Part], words: Sequence[str]) -> tuple[list[str], int]:
     """The first places where the words stand in this order, and how many there are."""
+    if not 0 < len(words) <= LONGEST_PHRASE:
+        return [], 0
     pattern = re.compile(r"[\s|/]+".join(map(re.escape, words)), re.IGNORECASE)
     shown, number = list[str](), 0
-    for part in parts if words else ():
+    for part in parts:
         for match in pattern.finditer(part.text):
             number += 1
             if number <= MATCHES_SHOWN:
@@ -123,6 +128,10 @@ def _with_all(parts: Sequence[Part], words: Sequence[str]) -> tuple[list[str], i
         f"(part {part.number}) {line.strip()[: 2 * AROUND]}"
         for part in parts
         for line in part.text.splitlines()
-        if wanted and all(word in line.casefold() for word in wanted)
+        if wanted and _has_all(line.casefold(), wanted)
     ]
     return lines[:MATCHES_SHOWN], len(lines)
+
+
+def _has_all(line: str, words: Sequence[str]) -> bool:
+    return all(word in line for word in words)
