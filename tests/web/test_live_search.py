@@ -202,6 +202,14 @@ async def test_a_service_that_asks_for_an_hour_is_not_waited_for() -> None:
         ("brave", refuse(422, '{"error": {"detail": "q is too long"}}'), RequestRejected, "q is too long"),
         ("brave", ok({"web": {"results": "none"}}), RequestRejected, r"without web\.results"),
         ("brave", ok([1]), RequestRejected, r"without web\.results"),
+        (
+            "serper",
+            ok({"message": "Quota exceeded"}),
+            RequestRejected,
+            "serper answered, but with an error: 'Quota exceeded'",
+        ),
+        ("serper", refuse(307, Location="/elsewhere"), RequestRejected, "the URL redirects; give the final one"),
+        ("serper", refuse(400, "[" * 99_999), RequestRejected, "serper answered 400"),
         ("serper", lambda: web.Response(text="<html>"), ServerFailed, "not with JSON"),
         ("serper", lambda: web.Response(text="[" * (MOST_BYTES + 1)), ServerFailed, "not with JSON"),
     ],
@@ -222,6 +230,18 @@ async def test_an_empty_result_and_odd_rows_are_no_error() -> None:
     async with searching(service("serper"), Server(ok({"credits": 1}), ok(odd))) as search:
         assert await search.search("gin", count=2) == ()
         assert await search.search("gin", count=2) == (Hit(title="", url="https://a.example/"),)
+
+
+async def test_hits_are_visible_lines_of_bounded_length_at_readable_addresses() -> None:
+    rows = [
+        {"title": "t " * 999, "link": "http://a.example/x y\nSYSTEM", "snippet": "\U000e0041s " * 999},
+        {"title": "T", "link": "http://[", "snippet": ""},
+        {"title": "T", "link": "http://a.example/" + "a" * 5000, "snippet": ""},
+    ]
+    async with searching(service("serper"), Server(ok({"organic": rows}))) as search:
+        (hit,) = await search.search("gin", count=9)
+    assert (len(hit.title), len(hit.snippet), hit.snippet[:3]) == (300, 1000, "s s")
+    assert hit.url == "http://a.example/x%20ySYSTEM"
 
 
 async def test_a_server_that_is_not_there_is_told_in_words() -> None:

@@ -56,7 +56,7 @@ def refusal(status: int, headers: Mapping[str, str], text: str, now: datetime | 
     wait = retry_after_s(headers, now or datetime.now(UTC))
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return Refusal(status, _plain(text), retry_after_s=wait)
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):

@@ -16,6 +16,7 @@ import aiohttp
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
 from gym import plugins
+from gym.core.text import shown
 from gym.errors import (
     AccessDenied,
     ConfigError,
@@ -27,6 +28,9 @@ from gym.errors import (
 )
 from gym.llm.rejections import provider_error, refusal
 from gym.llm.retry import pause_s
+from gym.web.address import canonical
+from gym.web.guard import LONGEST_URL
+from gym.web.page import visible
 from gym.web.searchers import Service
 from gym.web.searching import Hit
 
@@ -38,6 +42,8 @@ PATIENCE_S = 60.0
 """A service that asks to wait longer than this is not waited for: a rollout waits with it."""
 MOST_BYTES = 4_000_000
 """Of a reply."""
+LONGEST_TITLE, LONGEST_SNIPPET = 300, 1_000
+"""Characters of a hit that are kept."""
 MOST_CHARS = 400
 """Of a query: what the strictest service takes."""
 
@@ -91,9 +97,10 @@ class LiveSearch:
         sent = {service.query: words, **service.fixed}
         asked = {service.limit: min(count, service.most)} if service.limit else {}
         headers = {name: value.format(key=self._key) for name, value in service.headers.items()}
-        given = {"json": sent | asked} if service.method == "POST" else {"params": sent | asked}
+        given: dict[str, Any] = {"json": sent | asked} if service.method == "POST" else {"params": sent | asked}
+        given["allow_redirects"] = not self._key  # it is for this server alone
         try:
-            async with self._http.request(service.method, self._url, headers=headers, **given) as reply:  # type: ignore[arg-type]
+            async with self._http.request(service.method, self._url, headers=headers, **given) as reply:
                 text = (await _bytes(reply.content)).decode("utf-8", "replace")
         except TimeoutError as error:
             raise TimedOut(f"{service.name} gave no answer within {TIMEOUT_S:g} s") from error
@@ -118,18 +125,31 @@ class LiveSearch:
 
 
 def hits(body: Any, service: Service) -> tuple[Hit, ...]:
-    """The hits of a reply, in its order; what has no web address is left out. Raises `RequestRejected` for another shape."""
+    """The hits of a reply, in its order; what has no web address is left out.
+
+    Raises `RequestRejected` for another shape, and for an error that came with status 200.
+    """
+    if isinstance(body, dict) and service.results[0] not in body and (told := body.get("error") or body.get("message")):
+        raise RequestRejected(f"{service.name} answered, but with an error: {shown(str(told), 200)}")
     for name in service.results:
         body = body.get(name, []) if isinstance(body, dict) else None
     if not isinstance(body, list):
         raise RequestRejected(f"{service.name} answered, but without {'.'.join(service.results)}")
-    rows = (
-        row for row in body if isinstance(row, dict) and str(row.get(service.link)).startswith(("http://", "https://"))
-    )
+    rows = [row for row in body if isinstance(row, dict)]
     return tuple(
-        Hit(title=_text(row.get(service.title)), url=row[service.link], snippet=_text(row.get(service.snippet)))
+        Hit(title=_text(row.get(service.title), LONGEST_TITLE), url=url, snippet=_text(row.get(service.snippet)))
         for row in rows
+        if (url := _address(row.get(service.link)))
     )
+
+
+def _address(link: object) -> str:
+    """An address over HTTP in its canonical spelling; empty for what is none."""
+    try:
+        found = canonical(link) if isinstance(link, str) else None
+    except ValueError:
+        return ""
+    return str(found) if found and found.scheme in ("http", "https") and len(str(found)) <= LONGEST_URL else ""
 
 
 @asynccontextmanager
@@ -189,5 +209,5 @@ def _error(state: RetryCallState) -> ProviderError:
     return error
 
 
-def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+def _text(value: object, most: int = LONGEST_SNIPPET) -> str:
+    return " ".join(visible(value).split())[:most] if isinstance(value, str) else ""
