@@ -1,5 +1,7 @@
 """Requests to one host keep their distance; other hosts do not wait for it."""
 
+import asyncio
+
 from gym.web.pace import LONGEST_PAUSE_S, Pace
 
 
@@ -36,6 +38,26 @@ async def test_a_busy_server_is_left_alone_for_as_long_as_it_says() -> None:
     assert await turns(pace, time, "a", "a", "b") == [7.5, 8.5, 8.5]
     pace.pause("b", 1e9)
     assert (await turns(pace, time, "b"))[0] == 8.5 + LONGEST_PAUSE_S
+
+
+async def test_who_has_a_turn_already_keeps_away_from_a_busy_server_too() -> None:
+    time, wakes = Time(), dict[float, asyncio.Event]()
+
+    async def sleep(seconds: float) -> None:
+        await wakes.setdefault(time.now + seconds, asyncio.Event()).wait()
+
+    pace = Pace(1.0, clock=time.clock, sleep=sleep)
+    waiting = [asyncio.create_task(pace.turn("a")) for _ in range(3)]
+    await asyncio.sleep(0)
+    pace.pause("a", 7.5)
+    done = []
+    for now in (101.0, 102.0, 107.5, 108.5):
+        time.now = now
+        wakes[now].set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        done.append(sum(task.done() for task in waiting))
+    assert done == [1, 1, 2, 3]
 
 
 async def test_a_slower_pace_that_a_site_asks_for_is_kept() -> None:

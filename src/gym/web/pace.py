@@ -22,15 +22,24 @@ class Pace:
         self._delays: dict[str, float] = {}
         self._free: dict[str, float] = {}
         """When the next request to a host may start."""
+        self._paused: dict[str, float] = {}
+        """Until when nobody asks a host: who waits for an earlier turn takes a new one."""
 
-    async def turn(self, host: str) -> float:
-        """Returns when a request to the host may start, with the seconds that were waited."""
+    async def turn(self, host: str) -> None:
+        """Returns when a request to the host may start."""
+        while True:
+            start = self._next(host)
+            if (wait := start - self._clock()) > 0:
+                await self._sleep(wait)
+            if start >= self._paused.get(host, start):
+                return
+
+    def _next(self, host: str) -> float:
+        """When the next turn begins; the one after it is later by the delay."""
         now = self._clock()
         start = max(now, self._free.get(host, now))
         self._free[host] = start + max(self._delay_s, self._delays.get(host, 0.0))
-        if start > now:
-            await self._sleep(start - now)
-        return start - now
+        return start
 
     def slow_down(self, host: str, delay_s: float) -> None:
         """Keep at least this between two requests from now on (a robots.txt asks for it)."""
@@ -38,4 +47,5 @@ class Pace:
 
     def pause(self, host: str, seconds: float) -> None:
         """Nobody asks the host for so long (a Retry-After)."""
-        self._free[host] = max(self._free.get(host, 0.0), self._clock() + min(seconds, LONGEST_PAUSE_S))
+        self._paused[host] = self._clock() + min(seconds, LONGEST_PAUSE_S)
+        self._free[host] = max(self._free.get(host, 0.0), self._paused[host])
