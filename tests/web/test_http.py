@@ -286,6 +286,13 @@ async def test_robots_txt_is_kept_on_live_hosts_and_read_once(loopback: Loopback
     assert waits == [3.0]
 
 
+async def test_hostile_wildcards_in_robots_txt_are_matched_at_once(loopback: Loopback) -> None:
+    rules = f"User-agent: *\nDisallow: /{'*a' * 30}b$\n"
+    server = await loopback.serve({"/robots.txt": sends(rules, Content_Type="text/plain"), f"/{'a' * 999}": "A"})
+    fetcher = await loopback.fetcher(server, live=True)
+    assert (await fetcher.fetch(f"http://127.0.0.1:{server.port}/{'a' * 999}")).text == "A"
+
+
 @pytest.mark.parametrize(("status", "found"), [(404, "A"), (403, "A"), (500, "robots")])
 async def test_no_robots_txt_allows_all_and_a_failing_server_nothing(
     loopback: Loopback, status: int, found: str
