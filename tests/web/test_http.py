@@ -303,6 +303,32 @@ async def test_no_robots_txt_allows_all_and_a_failing_server_nothing(
     assert (page.label if isinstance(page, Refusal) else page.text) == found
 
 
+async def test_a_host_that_cannot_be_reached_is_not_said_to_forbid_anything(loopback: Loopback) -> None:
+    server = await loopback.serve({})
+    fetcher = await loopback.fetcher(server, live=True, hosts=("gone.example",), lookup=nowhere)
+    label, reason = why(await fetcher.fetch("http://gone.example/"))
+    assert (label, reason[:27]) == ("connection", "the host cannot be reached:")
+
+
+async def nowhere(host: str, port: int) -> tuple[str, ...]:
+    raise OSError("no such name")
+
+
+async def test_a_robots_txt_that_could_not_be_had_is_asked_for_again(loopback: Loopback) -> None:
+    answers = iter([sends("", 503), sends("User-agent: *\nDisallow: /b"), sends("", 500)])
+
+    async def robots(request: web.Request) -> web.StreamResponse:
+        return await next(answers)(request)
+
+    server = await loopback.serve({"/robots.txt": robots, "/a": "A"})
+    fetcher = await loopback.fetcher(server, live=True)
+    live = f"http://127.0.0.1:{server.port}"
+    words = "the server fails over its robots.txt, so that no page may be read now"
+    assert why(await fetcher.fetch(f"{live}/a")) == ("robots", words)
+    assert (await fetcher.fetch(f"{live}/a")).text == "A"
+    assert why(await fetcher.fetch(f"{live}/b"))[0] == "robots"
+
+
 async def test_our_own_sites_have_no_robots_and_no_rate(loopback: Loopback) -> None:
     server = await loopback.serve({"/robots.txt": sends("User-agent: *\nDisallow: /"), "/a": "A"})
     waits = list[float]()

@@ -80,9 +80,7 @@ class Visitor:
         return answer
 
     async def _forbidden(self, url: URL) -> Refusal | None:
-        if self.guard.is_site(url) or await self.robots.allow(url):
-            return None
-        return Refusal(url=str(url), label="robots", reason="the site's robots.txt asks programs not to read this page")
+        return None if self.guard.is_site(url) else await self.robots.forbid(url)
 
     async def _turn(self, url: URL, deadline: asyncio.Timeout) -> None:
         """Wait at the host with the clock stopped."""
