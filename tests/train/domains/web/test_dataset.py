@@ -196,6 +196,7 @@ def test_an_experience_that_holds_an_address_is_refused(text: str) -> None:
         "When a number is given in thousands, e.g. 1.5k, write it out; 3.10 is a version.",
         "For a person with two names, search for both; i.e. the alias and the name.",
         "Before answering, check that the page is about the company itself.In doubt read on.",
+        *(piece * 10_000 for piece in ("a-", "-", "%", "a.")),
     ],
 )
 def test_a_strategy_is_welcome(text: str) -> None:

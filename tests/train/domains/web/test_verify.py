@@ -52,6 +52,10 @@ def said(text: str) -> Trajectory:
         ("Smith & Sons", ("Smith and Sons",), ""),
         ("U.S.A.", ("USA",), ""),
         ("Yes, it does.", ("yes",), ""),
+        ("Yes, there is no limit", ("yes",), ""),
+        ("4MB (4 MB)", ("4MB",), ""),
+        ("4MB (4096 kB)", ("4MB",), ""),
+        ("G\u200bIN", ("GIN",), ""),
         ("国家级一流本科课程。", ("国家级一流本科课程",), ""),
     ],
 )
@@ -73,6 +77,10 @@ def test_these_are_the_same(given: str, accepted: Sequence[str], question: str) 
         ("12 March 2022", ("12 March 2021",), ""),
         ("Anna", ("Anna Holt",), ""),
         ("no", ("yes",), ""),
+        ("yes or no", ("yes",), ""),
+        ("Yes? No.", ("yes",), ""),
+        ("4MB (64MB)", ("4MB",), ""),
+        ("G\u0406N", ("GIN",), ""),
         ("かき", ("がき",), ""),
         ("", ("x",), ""),
         ("Holt " * 300, ("Holt",), ""),
@@ -111,6 +119,8 @@ def test_an_answer_is_the_same_as_itself_and_comes_apart_as_it_was_joined(parts:
         ("The answer is GIN.", "GIN"),
         ("答案：石墨烯", "石墨烯"),
         ("just GIN", "just GIN"),
+        ("\n" * 50_000 + "Answer: GIN", "GIN"),
+        ("-\n" * 25_000 + "GIN", "GIN"),
     ],
 )
 def test_the_stated_answer_is(text: str, answer: str) -> None:

@@ -14,13 +14,13 @@ import re
 
 _URL = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.[\w-]+\.\S+", re.IGNORECASE)
 _HOST = re.compile(
-    r"(?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+"
+    r"(?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,9}"
     r"(?:com|org|net|edu|gov|example|test|invalid|localhost|io|ai|cn|de|eu|fr|jp|uk|ch|ru)"  # no words such as in, at, us
     r"(?![\w-])(?:/\S*)?",
     re.IGNORECASE,
 )
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_FILE = re.compile(r"(?<![\w.])(?:[\w%~-]+/)*([\w%~-]+)\.(?:x?html?|php|aspx?|jsp|pdf)\b", re.IGNORECASE)
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}")
+_FILE = re.compile(r"(?<![\w.])(?:[\w%~-]{1,99}/){0,9}([\w%~-]{1,99})\.(?:x?html?|php|aspx?|jsp|pdf)\b", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"(?<![\w/<])/[\w%~-]+(?:/[\w%~.-]+)+/?")
 _GENERIC = frozenset({"index", "sitemap", "home", "default", "page", "search"})
 """Pages that are on every site."""

@@ -63,11 +63,11 @@ def without_remark(text: str) -> Remarked:
 
 
 def _plain_letters(text: str) -> str:
-    """Without the accents of Latin letters; a mark on another script's letter makes another letter."""
+    """Without invisible letters and the accents of Latin ones; a mark on another script's letter makes another letter."""
     kept: list[str] = []
     latin = False
     for char in unicodedata.normalize("NFD", text):
-        if unicodedata.combining(char) and latin:
+        if (unicodedata.combining(char) and latin) or unicodedata.category(char) == "Cf":
             continue
         latin = char.isascii() or "LATIN" in unicodedata.name(char, "")
         kept.append(char)

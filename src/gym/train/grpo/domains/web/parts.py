@@ -27,6 +27,7 @@ _QUANTITY = re.compile(
 )
 _SCALES = frozenset({"thousand", "million", "billion", "trillion", "hundred", "dozen", "k", "m", "bn"})
 _YES_OR_NO = frozenset({"yes", "no"})
+_BETWEEN = frozenset({"and", "or", "but"})
 
 
 class Compared(NamedTuple):
@@ -86,18 +87,32 @@ def _is(form: str, given: str, question: str) -> bool:
     if wanted & said:
         return True
     if wanted & _YES_OR_NO:
-        return normal(given).partition(" ")[0] in wanted
+        return _says(normal(given).split(), wanted)
     return any(_equal(_quantity(one), _quantity(other), question) for one in wanted for other in said)
+
+
+def _says(words: Sequence[str], wanted: set[str]) -> bool:
+    """Whether an answer begins with the wanted yes or no, and does not take it back at once (`yes or no`)."""
+    after = next((word for word in words[1:] if word not in _BETWEEN), "")
+    return bool(words) and words[0] in wanted and after not in _YES_OR_NO - wanted
 
 
 def _spellings(text: str, *, short: bool = False) -> Iterator[str]:
     """The normal form with and without a remark in brackets; `short`: and the short name that the remark gives."""
     yield normal(text)
     rest, remark = without_remark(text)
-    if remark:
+    if remark and not _another(normal(rest), normal(remark)):
         yield normal(rest)
     if short and remark.isupper() and " " not in remark:
         yield normal(remark)
+
+
+def _another(text: str, remark: str) -> bool:
+    """Whether a remark is no remark but a second number: 4MB (64MB)."""
+    one, other = _quantity(text), _quantity(remark)
+    if one is None or other is None or one.unit != other.unit:
+        return False
+    return value(one.digits) != value(other.digits)
 
 
 class _Quantity(NamedTuple):

@@ -21,7 +21,7 @@ from gym.train.grpo.rewards.workers import Workers
 ACCEPT = "accept"
 """Metadata of a problem: other forms of its answer, a list of texts."""
 
-_STATED = re.compile(r"^[\s>#*_-]*(?:final\s+)?(?:answer|答案)[*_\s]*[:：][*_ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
+_STATED = re.compile(r"^[ \t>#*_-]*(?:final\s+)?(?:answer|答案)[*_\s]*[:：][*_ \t]*(.*)", re.IGNORECASE | re.MULTILINE)
 
 
 def stated(text: str) -> str:
