@@ -1,6 +1,7 @@
 """Folders on loopback: what is served for an address, what never is, and that nothing is left when the context ends."""
 
 import asyncio
+import gzip
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -152,6 +153,12 @@ async def test_what_is_neither_is_told(name: str, where: str, what: str) -> None
     with pytest.raises(ConfigError, match=what):
         async with served(name, where):
             pass
+
+
+async def test_a_page_is_the_file_itself_and_not_a_packed_one_beside_it(place: Place, folder: Path) -> None:
+    (folder / "index.html.gz").write_bytes(gzip.compress(b"<h1>Old</h1>"))
+    assert (await get(place, "/index.html"))[2] == "<h1>Front</h1>"
+    assert (await get(place, "/index.html", method="HEAD"))[2] == ""
 
 
 async def test_what_is_no_file_is_not_served(place: Place, folder: Path) -> None:

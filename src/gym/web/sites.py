@@ -24,6 +24,8 @@ from gym.web.survey import INDEXES
 MADE, PAGES = "site.json", "pages"
 """A folder that `gym web make-site` wrote has this file; its pages are below this folder, and its questions are not."""
 LOOPBACK = "127.0.0.1"
+LARGE = 16 << 20
+"""Bytes of a file that is streamed."""
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
 
 
@@ -141,15 +143,27 @@ def _app(folder: Path) -> web.Application:
     return app
 
 
-def _file(path: Path) -> web.FileResponse:
-    """Types as the system knows them; a page says its charset itself, or is guessed at by who reads it."""
+def _file(path: Path) -> web.StreamResponse:
+    """The file itself: `web.FileResponse` sends a packed one that lies beside it, and so takes what is too large for a page.
+
+    Types are as the system knows them; a page says its charset itself, or is guessed at by who reads it.
+    """
     kind, _ = mimetypes.guess_type(path.name)
-    return web.FileResponse(path, headers={"Content-Type": kind or "application/octet-stream"})
+    headers = {"Content-Type": kind or "application/octet-stream"}
+    try:
+        if path.stat().st_size > LARGE:
+            return web.FileResponse(path, headers=headers)
+        return web.Response(body=path.read_bytes(), headers=headers)
+    except OSError as error:
+        raise web.HTTPNotFound(text="no such page any more") from error
 
 
 def _listing(folder: Path, path: str) -> web.Response:
     """What is in a folder without an index."""
-    names = sorted(item.name + "/" * item.is_dir() for item in folder.iterdir() if not item.name.startswith("."))
+    try:
+        names = sorted(item.name + "/" * item.is_dir() for item in folder.iterdir() if not item.name.startswith("."))
+    except OSError as error:
+        raise web.HTTPNotFound(text="no such folder any more") from error
     points = "\n".join(f'<li><a href="{escape(quote(name))}">{escape(name)}</a></li>' for name in names)
     title = escape(f"/{path}")
     page = f'<!doctype html>\n<meta charset="utf-8">\n<title>{title}</title>\n<h1>{title}</h1>\n<ul>\n{points}\n</ul>\n'
