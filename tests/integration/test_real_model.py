@@ -1,6 +1,7 @@
 """The whole product against a real llama.cpp server on loopback."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -16,8 +17,11 @@ from gym.llm.brake import Brake
 from gym.llm.local.server import LocalServer, serve
 from gym.train.grpo import ExperienceManager, LLMClient, SemanticExtractor
 from gym.train.grpo.api_model_adapter import DeepSeekAdapter
-from gym.train.grpo.training_free_workflow import train
+from gym.train.grpo.training_free_workflow import Run, train
 from gym.train.grpo.watch import Silent
+from gym.web.site.making import make, write
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("model"), pytest.mark.timeout(900)]
 """The limit is there for what hangs: a machine may be five times slower than it was an hour ago."""
@@ -154,3 +158,31 @@ def test_a_small_model_computes_in_the_real_sandbox_before_it_answers(qwen_small
     assert score.tools["python"].calls > score.tools["python"].errors
     logged = (found.folder / "calls.jsonl").read_text(encoding="utf-8")
     assert r"<tool_output tool=\"python\">" in logged
+
+
+def test_the_web_configuration_runs_on_a_made_site_and_replays_without_it(
+    qwen_small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    write(make(seed=0, pages=100), site)
+    monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
+
+    def walked(name: str) -> Run:
+        changes = {
+            "model": str(qwen_small), "dataset": str(site / "train.jsonl"), "test": "", "dataset_truncate": 1,
+            "web_sites": json.dumps({"halden.example": str(site)}), "web_part": 600, "grpo_group_size": 2,
+            "max_tool_steps": 2, "rollout_max_tokens": 64, "output_dir": str(tmp_path / "output"), "experiment_name": name,
+        }  # fmt: skip
+        return train(load_config(ROOT / "configs" / "grpo_free_web.yaml", changes, environ={}))
+
+    first = walked("web")
+    assert first.steps[0].rollouts == 2
+    assert first.steps[0].failed == 0
+    assert first.steps[0].tools.keys() & {"search", "open", "links", "find_in_page"}
+    shutil.rmtree(site / "pages")
+    again = first.folder.parent / "again"
+    again.mkdir()
+    for record in ("calls.jsonl", "pages.jsonl"):
+        shutil.copyfile(first.folder / record, again / record)
+    assert walked("again").library == first.library
+    assert (again / "calls.jsonl").read_bytes() == (first.folder / "calls.jsonl").read_bytes()
