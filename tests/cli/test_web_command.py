@@ -27,7 +27,7 @@ def test_a_site_is_made_and_said_how_to_use(tmp_path: Path) -> None:
     ]  # fmt: skip
     again = gym("make-site", "--pages", "100", "--seed", "6", cwd=tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
-    assert "'data/site' holds another site" in again.stderr
+    assert "'data/site' holds another site (seed 5, 100 pages, halden.example)" in again.stderr
     assert "--output" in again.stderr
     looked = json.loads(gym("check", "data/site", "--json", cwd=tmp_path).stdout)
     assert (len(looked["pages"]), looked["front"]) == (100, "index.html")
@@ -62,3 +62,12 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path: Path) -> None:
         done = gym(name, "nowhere", cwd=tmp_path)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == "gym: the folder 'nowhere' does not exist\n"
+
+
+def test_ctrl_c_is_answered(tmp_path: Path) -> None:
+    code = "import os; from gym.cli import main; from gym.web.site import questions as q; "
+    code += "q.proven = lambda *_: os.kill(os.getpid(), 2); main.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "web", "make-site"], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "stopped")

@@ -201,7 +201,7 @@ def test_writing_a_site_again_changes_nothing_and_another_one_is_refused(site: S
     before = snapshot(place)
     write(site, place)
     assert snapshot(place) == before
-    with pytest.raises(ConfigError, match="holds another site"):
+    with pytest.raises(ConfigError, match=r"holds another site \(seed 3, 120 pages, halden.example\)"):
         write(make(4, pages=PAGES), place)
     assert snapshot(place) == before
 
@@ -210,6 +210,8 @@ def test_a_folder_that_holds_something_else_is_left_alone(site: Site, tmp_path: 
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty"):
         write(site, tmp_path)
+    with pytest.raises(ConfigError, match=r"thesis.txt' is no folder: name another place with --output"):
+        write(site, tmp_path / "thesis.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 

@@ -1,15 +1,21 @@
 """The index of a folder of HTML: ranked, made once, and deaf to the syntax of its engine."""
 
+import asyncio
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gym.errors import ConfigError, DataError, StorageError
+from gym.web.guard import Guard
 from gym.web.index import SiteIndex, match_query
 from gym.web.page import PART_CHARS
+from gym.web.search import open_search
 
 PAGES = {
     "index.html": ("Halden Works", "Welcome. People, products and history."),
@@ -152,3 +158,39 @@ def test_a_missing_or_empty_folder_and_a_damaged_index_are_one_line(folder: Path
     blocked.write_text("in the way")
     with pytest.raises(StorageError, match="cannot be written"):
         index(folder, cache=blocked / "cache")
+
+
+def test_the_making_of_an_index_is_told_page_by_page_and_may_be_broken_off(folder: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    index(folder, done=lambda *done: told.append(done)).close()
+    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+    def stop(number: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SiteIndex.of({"halden.example": folder}, cache=tmp_path / "other", done=stop)
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+async def test_a_run_that_is_stopped_waits_for_no_index(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ZOO_GYM_CACHE", str(tmp_path / "cache"))
+    loop, begun, cancelled = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+
+    def say(text: str) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        cancelled.wait()
+
+    async def searching() -> None:
+        async with open_search("site", {"a.example": folder}, Guard(), say=say):
+            pass
+
+    task = asyncio.create_task(searching())
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    cancelled.set()
+    await asyncio.to_thread(int)  # the only thread is free again
+    assert list((tmp_path / "cache" / "web-index").iterdir()) == []

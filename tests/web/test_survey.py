@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gym.errors import DataError
-from gym.web.survey import Lost, distances, survey
+from gym.web.survey import Lost, distances, page_bytes, survey
 
 
 def folder(place: Path, pages: dict[str, str]) -> Path:
@@ -58,6 +58,8 @@ def test_a_folder_without_a_page_is_told(tmp_path: Path) -> None:
         survey(tmp_path)
     with pytest.raises(DataError, match="is no folder"):
         survey(tmp_path / "nothing")
+    with pytest.raises(DataError, match=r"the page '.*gone.html' cannot be read: No such file"):
+        page_bytes(tmp_path / "gone.html")
 
 
 def test_distances_are_the_fewest_clicks() -> None:

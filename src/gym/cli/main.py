@@ -56,9 +56,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="  %(message)s")
     try:
         code = gym.main(standalone_mode=False)
-    except click.exceptions.Abort:
-        code = Interrupted.exit_code
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):  # click makes the one of the other
         click.echo("stopped", err=True)
         code = Interrupted.exit_code
     except click.ClickException as error:

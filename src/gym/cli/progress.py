@@ -1,6 +1,8 @@
 """The live display of a run: a bar with rate, cost and time left; plain lines where there is no terminal."""
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.progress import (
@@ -19,6 +21,15 @@ from gym.llm.meter import Meter
 
 LINE_EVERY_S = 10.0
 DRAW_EVERY_S = 0.1
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error that is told how many of how many are done, and goes in the end; none without a terminal."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 class Display:

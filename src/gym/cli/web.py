@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.progress import counting
 from gym.cli.web_index import index, search
 from gym.core.text import count
 from gym.loop import run_on_new_loop
@@ -37,7 +38,8 @@ command.add_command(search)
 @json_option
 def make_site(seed: int, pages: int, output: Path, host: str, as_json: bool) -> None:
     """Make a fictional site and questions over it, whose answers and shortest ways are checked on its pages."""
-    site = make(seed, pages=pages, host=checked_host(host))
+    with counting("questions") as done:
+        site = make(seed, pages=pages, host=checked_host(host), done=done)
     write(site, output)
     counts = _counts(site)
     if as_json:
@@ -65,7 +67,8 @@ def serve(folder: Path, port: int) -> None:
 @json_option
 def check(folder: Path, as_json: bool) -> None:
     """Say what a folder of static pages holds, and which of its links lead nowhere."""
-    found = survey(root(folder))
+    with counting("pages") as done:
+        found = survey(root(folder), done)
     if as_json:
         print_json(found._asdict() | {"lost": [lost._asdict() for lost in found.lost]})
         return
@@ -92,10 +95,6 @@ def _show(found: Survey) -> None:
         f"{count(len(found.lost), 'link', verb='leads/lead')} nowhere; "
         f"{count(len(found.unreached), 'page', verb='is/are')} not reached by links from {found.front or 'the folder'}"
     )
-
-
-for each in (index, search):
-    command.add_command(each)
 
 
 def _counts(site: Site) -> dict[str, dict[str, int]]:

@@ -1,11 +1,16 @@
 """`gym web index` and `gym web search`: the full-text index of a folder of pages, as the web tool's search has it."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.progress import counting
 from gym.core.text import count
+
+if TYPE_CHECKING:
+    from gym.web.index import SiteIndex
 
 HOST = "site.example"
 host_option = click.option(
@@ -19,10 +24,7 @@ host_option = click.option(
 @json_option
 def index(folder: Path, host: str, as_json: bool) -> None:
     """Index a folder of static pages, once: a run finds the index again as long as no page changes."""
-    from gym.web.index import SiteIndex  # a parser and more, for those who use them
-    from gym.web.sites import checked_host, root
-
-    found = SiteIndex.of({checked_host(host): root(folder)}, say=console.print)
+    found = _opened(folder, host)
     found.close()
     if as_json:
         print_json({"pages": found.size, "index": str(found.path)})
@@ -38,10 +40,7 @@ def index(folder: Path, host: str, as_json: bool) -> None:
 @json_option
 def search(folder: Path, query: tuple[str, ...], host: str, count: int, as_json: bool) -> None:
     """Search a folder of static pages, best first, as a model does with the tool `search`."""
-    from gym.web.index import SiteIndex
-    from gym.web.sites import checked_host, root
-
-    found = SiteIndex.of({checked_host(host): root(folder)}, say=console.print)
+    found = _opened(folder, host)
     hits = found.find(" ".join(query), count=count)
     found.close()
     if as_json:
@@ -51,3 +50,11 @@ def search(folder: Path, query: tuple[str, ...], host: str, count: int, as_json:
         click.echo(f"{hit.title}\n  {hit.url}\n  {hit.snippet}")
     if not hits:
         click.echo("nothing found")
+
+
+def _opened(folder: Path, host: str) -> "SiteIndex":
+    from gym.web.index import SiteIndex  # a parser and more, for those who use them
+    from gym.web.sites import checked_host, root
+
+    with counting("pages") as done:
+        return SiteIndex.of({checked_host(host): root(folder)}, say=console.print, done=done)

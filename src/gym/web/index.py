@@ -10,7 +10,7 @@ import os
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -25,7 +25,7 @@ from gym.llm.local.weights import cache_dir
 from gym.web.charset import decoded
 from gym.web.readable import read_html
 from gym.web.searching import Hit
-from gym.web.survey import found, is_page
+from gym.web.survey import Done, found, is_page, page_bytes, untold
 
 FORMAT = "1"
 """Of the index; part of its name."""
@@ -69,7 +69,7 @@ def pages_digest(host: str, folder: Path) -> str:
     digest = hashlib.sha256()
     for file in pages_of(host, folder):
         digest.update(f"\0{file.url}\0".encode())
-        digest.update(hashlib.sha256(file.path.read_bytes()).digest())
+        digest.update(hashlib.sha256(page_bytes(file.path)).digest())
     return digest.hexdigest()
 
 
@@ -110,19 +110,20 @@ class SiteIndex:
         cache: Path | None = None,
         shows: Callable[[str], bool] = lambda url: True,
         say: Callable[[str], None] = lambda text: None,
+        done: Done = untold,
     ) -> Self:
-        """The index of each host's folder, made when there is none of the same pages yet.
+        """The index of each host's folder, made when there is none of the same pages yet; what `done` raises ends the making.
 
         Raises `ConfigError` for a folder that does not exist or holds no page, `StorageError` when it cannot be written.
         """
         digests = [pages_digest(host, sites[host]) for host in sorted(sites)]
         path = (cache or cache_dir("web-index")) / f"{_name(digests)}.sqlite"
-        if not path.exists():
+        if not os.path.exists(path):
             files = [file for host in sorted(sites) for file in pages_of(host, sites[host])]
             if not files:
                 raise ConfigError(f"there is no page in {', '.join(str(folder) for folder in sites.values())}")
             say(f"indexing {len(files):,} pages of {', '.join(sorted(sites))}")
-            _write(path, files)
+            _write(path, files, done)
         return cls(path, shows=shows)
 
     async def search(self, query: str, *, count: int) -> tuple[Hit, ...]:
@@ -159,7 +160,7 @@ def _told(snippet: str, number: int, of: int) -> str:
     return text if of == 1 else f"(part {number} of {of}) {text}"
 
 
-def _write(path: Path, files: Iterable[File]) -> None:
+def _write(path: Path, files: Sequence[File], done: Done) -> None:
     """The index as a whole or not at all: made beside its place and moved there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +173,7 @@ def _write(path: Path, files: Iterable[File]) -> None:
             pages.execute("PRAGMA synchronous = OFF")
             pages.execute(_SCHEMA)
             pages.execute("BEGIN")
-            pages.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", _rows(files))
+            pages.executemany("INSERT INTO parts VALUES (?, ?, ?, ?, ?)", _rows(files, done))
             pages.execute("COMMIT")
             pages.execute("INSERT INTO parts(parts) VALUES ('optimize')")
         os.replace(temporary, path)
@@ -183,8 +184,9 @@ def _write(path: Path, files: Iterable[File]) -> None:
             os.unlink(temporary)
 
 
-def _rows(files: Iterable[File]) -> Iterator[tuple[str, int, int, str, str]]:
-    for file in files:
-        page = read_html(file.url, decoded(file.path.read_bytes()))
+def _rows(files: Sequence[File], done: Done) -> Iterator[tuple[str, int, int, str, str]]:
+    for number, file in enumerate(files, 1):
+        page = read_html(file.url, decoded(page_bytes(file.path)))
         for part in page.parts():
             yield file.url, part.number, part.of, page.title, part.text
+        done(number, len(files))

@@ -1,6 +1,7 @@
 """What searches for a run: an index of its own sites, a service, or nothing (`web_search`)."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ async def open_search(
     if name == NONE or (name == SITE and not sites):
         yield None
     elif name == SITE:
-        index = await asyncio.to_thread(SiteIndex.of, sites, shows=guard.listed, say=say)
+        index = await _indexed(sites, guard, say)
         try:
             yield index
         finally:
@@ -43,6 +44,21 @@ async def open_search(
     else:
         async with open_live_search(name, environ, asked=asked) as service:
             yield service
+
+
+async def _indexed(sites: Mapping[str, Path], guard: Guard, say: Callable[[str], None]) -> SiteIndex:
+    """In a thread, which ends with the next page when nobody waits for it any more."""
+    left = threading.Event()
+
+    def done(number: int, of: int) -> None:
+        if left.is_set():
+            raise InterruptedError
+
+    try:
+        return await asyncio.to_thread(SiteIndex.of, sites, shows=guard.listed, say=say, done=done)
+    except asyncio.CancelledError:
+        left.set()
+        raise
 
 
 def query_usd(name: str, prices: Mapping[str, Mapping[str, float]]) -> float | None:

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict, deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -40,15 +40,26 @@ class Survey(NamedTuple):
     """Where a walk begins; empty when that is the listing of the folder itself."""
 
 
-def survey(folder: Path) -> Survey:
-    """Reads every page. Raises `DataError` for a folder that is not there or has no page."""
+Done = Callable[[int, int], None]
+"""Told how many pages of how many are done."""
+
+
+def untold(done: int, of: int) -> None:
+    """For whom nobody waits."""
+
+
+def survey(folder: Path, done: Done = untold) -> Survey:
+    """Reads every page. Raises `DataError` for a folder that is not there, has no page, or one that cannot be read."""
     files = found(folder)
     pages = list(filter(is_page, files))
     if not pages:
         raise DataError(f"{str(folder)!r} has no page: expected files that end in {', '.join(PAGE_SUFFIXES)}")
     listings = _listings(files)
     there = frozenset(files) | listings.keys()
-    leads: dict[str, Sequence[str]] = {name: targets(name, read(folder, name)) for name in pages}
+    leads: dict[str, Sequence[str]] = {}
+    for number, name in enumerate(pages, 1):
+        leads[name] = targets(name, read(folder, name))
+        done(number, len(pages))
     lost = tuple(Lost(name, link) for name, links in leads.items() for link in links if resolved(link, there) is None)
     front = resolved("", there) or ""
     every = leads | listings
@@ -101,7 +112,15 @@ def is_page(name: str) -> bool:
 
 def read(folder: Path, name: str) -> Page:
     """A page of the folder as our tools show it, at an address below `NOWHERE`."""
-    return read_html(NOWHERE + name, decoded((folder / name).read_bytes()))
+    return read_html(NOWHERE + name, decoded(page_bytes(folder / name)))
+
+
+def page_bytes(path: Path) -> bytes:
+    """A page as it is on the disk; raises `DataError` when it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"the page {str(path)!r} cannot be read: {error.strerror}") from error
 
 
 def targets(name: str, page: Page) -> tuple[str, ...]:

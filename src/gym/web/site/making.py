@@ -1,7 +1,8 @@
 """A site on disk: its pages in a folder of their own, apart from the questions, which nobody who visits it may find."""
 
 import json
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -11,6 +12,7 @@ from gym.web.site.built import Built, build
 from gym.web.site.questions import Split, questions
 from gym.web.site.rows import Row, row
 from gym.web.sites import MADE, PAGES
+from gym.web.survey import Done, untold
 
 HOST = "halden.example"
 FEWEST, MOST = 100, 3_000
@@ -28,14 +30,17 @@ class Site(NamedTuple):
         return tuple(found for found in self.rows if found["split"] == name)
 
 
-def make(seed: int, *, pages: int = 300, host: str = HOST) -> Site:
-    """The site of a seed, the same everywhere. Raises `ConfigError` for a size that cannot be made."""
+def make(seed: int, *, pages: int = 300, host: str = HOST, done: Done = untold) -> Site:
+    """The site of a seed, the same everywhere; `done` is told of its questions.
+
+    Raises `ConfigError` for a size that cannot be made.
+    """
     if not FEWEST <= pages <= MOST:
         raise ConfigError(f"a site has {FEWEST} to {MOST:,} pages, not {pages:,}")
     built = build(seed, pages)
     rows = tuple(
         row(question, f"{host.split('.')[0]}-{seed}-{number:03}", host)
-        for number, question in enumerate(questions(built), 1)
+        for number, question in enumerate(questions(built, done), 1)
     )
     return Site(built, rows, host)
 
@@ -62,9 +67,17 @@ def _check_place(folder: Path, made: Any) -> None:
         known = json.loads(there.read_text(encoding="utf-8")) if there.is_file() else None
     except (OSError, ValueError):
         known = None
-    if known != made and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        what = f"holds another site ({known})" if known else "is not empty"
+    if known == made or not os.path.exists(folder):
+        return
+    if not os.path.isdir(folder):
+        raise ConfigError(f"{str(folder)!r} is no folder: name another place with --output")
+    if any(folder.iterdir()):
+        what = f"holds another site ({_told(known)})" if isinstance(known, dict) else "is not empty"
         raise ConfigError(f"{str(folder)!r} {what}: remove it, or name another place with --output")
+
+
+def _told(made: Mapping[str, Any]) -> str:
+    return f"seed {made.get('seed')}, {made.get('pages')} pages, {made.get('host')}"
 
 
 def _put(path: Path, text: str) -> None:

@@ -8,6 +8,7 @@ from gym.web.site.built import Built
 from gym.web.site.drafts import Drafts
 from gym.web.site.proof import Proof, proven
 from gym.web.site.question import Draft
+from gym.web.survey import Done, untold
 
 Split = Literal["train", "val", "test"]
 TURNS: tuple[Split, ...] = ("train", "test", "train", "val", "train", "test", "train", "val", "train", "test")
@@ -36,11 +37,12 @@ class Question(NamedTuple):
         return "single_source" if len(self.proof.pages) == 1 else "multi_source"
 
 
-def questions(built: Built) -> tuple[Question, ...]:
+def questions(built: Built, done: Done = untold) -> tuple[Question, ...]:
     """As many as the site is good for, in the order of the draw."""
-    asking = _Asking(built)
-    for number in range(len(built.files) // PAGES_A_QUESTION):
+    asking, most = _Asking(built), len(built.files) // PAGES_A_QUESTION
+    for number in range(most):
         asking.one_more(TURNS[number % len(TURNS)])
+        done(number + 1, most)
     return tuple(asking.questions)
 
 
