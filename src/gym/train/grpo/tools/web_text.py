@@ -19,7 +19,8 @@ NEAREST = 5
 COMPARED, LONGEST_COMPARED = 500, 200
 """Links seen last, and characters of one, that are compared with an address that leads nowhere."""
 
-_MARK = re.compile(r"<(?=\s*/?\s*(?:page|links|matches|results)\b)", re.IGNORECASE)
+_MARK = re.compile(r"[<＜](?=[\s\u200c\u200d/]*(?:page|links|matches|results|tool_\w+)\b)", re.IGNORECASE)
+"""Ours, and those around what any tool says; joiners are not seen."""
 
 
 def fenced(tag: str, text: str, **about: object) -> str:
