@@ -236,11 +236,19 @@ async def test_text_of_every_type_and_charset_is_read(loopback: Loopback, kind: 
         ("application/pdf", "it is a PDF document, and only text can be read here"),
         ("image/png", "it is an image, and only text can be read here"),
         ("application/zip", "it is of the type application/zip, and only text can be read here"),
-        ("text/plain", "this is no text"),
+        ("text/plain", "it is a PDF document, and only text can be read here"),
+        ("text/html; charset=utf-8", "it is a PDF document, and only text can be read here"),
     ],
 )
 async def test_what_is_no_text_is_refused_in_words(loopback: Loopback, kind: str, words: str) -> None:
     server = await loopback.serve({"/": sends(b"%PDF\0\1", Content_Type=kind)})
+    assert why(await (await loopback.fetcher(server)).fetch(SITE)) == ("type", words)
+
+
+@pytest.mark.parametrize("kind", ["text/html", "text/html; charset=utf-8"])
+async def test_bytes_that_are_called_text_are_no_text(loopback: Loopback, kind: str) -> None:
+    server = await loopback.serve({"/": sends(b"\x89PNG\r\n\x1a\n\0\0", Content_Type=kind)})
+    words = "it is no text, and only text can be read here"
     assert why(await (await loopback.fetcher(server)).fetch(SITE)) == ("type", words)
 
 

@@ -22,6 +22,8 @@ from gym.web.visitor import Visitor
 READERS = 2
 """Pages that are turned into text at a time."""
 HTML = ("text/html", "application/xhtml+xml")
+MARKS = {b"%PDF": "a PDF document", b"PK\x03\x04": "an archive", b"\xff\xd8\xff": "an image", b"GIF8": "an image"}
+"""How bodies begin that are sent as text and are none."""
 KINDS = {"application/pdf": "a PDF document", "image": "an image", "video": "a video", "audio": "a sound"}
 
 
@@ -65,12 +67,20 @@ def page_of(answer: Answer) -> Page | Refusal:
     if answer.status >= 400:
         return refused_status(url, answer.status)
     kind, charset = kind_of(answer.headers.get("Content-Type", ""))
-    if b"\0" in answer.body[:1024] and not charset and not answer.body.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Refusal(url=url, label="type", reason="this is no text")
+    if what := _no_text(answer.body, charset):
+        return Refusal(url=url, label="type", reason=f"it is {what}, and only text can be read here")
     text = decoded(answer.body, charset)
     if kind in HTML or (not kind and text.lstrip()[:1] == "<"):
         return read_html(url, text)
     return read_text(url, text)
+
+
+def _no_text(body: bytes, charset: str) -> str:
+    """What a body is that is no text, whatever its header says; empty for text."""
+    if what := next((what for mark, what in MARKS.items() if body.startswith(mark)), ""):
+        return what
+    wide = charset.startswith(("utf-16", "utf-32")) or body.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return "no text" if b"\0" in body[:1024] and not wide else ""
 
 
 def refused_status(url: str, status: int) -> Refusal:
