@@ -1,6 +1,7 @@
 """What may be visited is listed; nothing else is, however it is spelt (OWASP: server-side request forgery)."""
 
 import pytest
+from yarl import URL
 
 from gym.errors import ConfigError
 from gym.web.address import is_public, literal
@@ -127,3 +128,9 @@ async def test_a_site_is_reached_where_it_is_served() -> None:
 def test_a_host_that_is_none_is_told_before_a_run(host: str) -> None:
     with pytest.raises(ConfigError, match=r"web_hosts: .* is no host"):
         Guard({}, (host,))
+
+
+def test_this_machine_is_listed_by_its_address() -> None:
+    with pytest.raises(ConfigError, match=r"'localhost:8080' is this machine: give its address"):
+        Guard({}, ("localhost:8080",))
+    assert isinstance(Guard({}, ("127.0.0.1:8080",)).checked("http://127.0.0.1:8080/"), URL)

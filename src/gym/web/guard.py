@@ -172,6 +172,10 @@ def _listed(text: str) -> _Listed:
     if match is None:
         raise ConfigError(f"web_hosts: {text!r} is no host; give www.example.org, *.example.org or 192.168.1.5:8080")
     name = match[1].strip("[]").lower()
+    if name.rpartition(".")[2] == "localhost":
+        raise ConfigError(
+            f"web_hosts: {text!r} is this machine: give its address, as in 127.0.0.1:8080, or make it a site"
+        )
     address = literal(name)
     return _Listed(text.strip(), name if address is None else str(address), int(match[2]) if match[2] else None)
 
