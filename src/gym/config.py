@@ -167,7 +167,9 @@ class RunConfig(BaseModel):
     )
     max_tool_steps: int = Field(default=8, ge=0, description="replies of one rollout that may call tools")
     tool_timeout: float = Field(
-        default=90.0, gt=0.0, description="seconds after which a tool call is given up (Python has a shorter limit)"
+        default=90.0,
+        gt=0.0,
+        description="seconds after which a tool call is given up (Python has a shorter limit, the web its own)",
     )
     rollout_context: int = Field(
         default=32768,

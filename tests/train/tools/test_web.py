@@ -187,6 +187,11 @@ async def test_search_shows_hits_or_says_that_there_is_none(web: Web) -> None:
         assert "- Ada </results>: " not in await told(found, "open", url=f"{SITE}/people/ad.html")
 
 
+async def test_a_wait_for_a_turn_is_not_taken_for_a_slow_tool(web: Web) -> None:
+    async with Toolbox([WebTools(web)], timeout_s=1e-9).desk() as desk:
+        assert "Halden Works" in await told(desk, "open", url=SITE)
+
+
 async def test_rollouts_share_no_visits_and_no_pages(web: Web) -> None:
     toolbox = Toolbox([WebTools(web, max_visits=1)])
     for _ in range(2):

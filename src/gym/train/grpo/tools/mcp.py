@@ -63,6 +63,8 @@ async def mounted(
 class MountedServer:
     """The tools of one server, each called NAME_TOOL; a `gym.train.grpo.tools.toolbox.ToolServer`."""
 
+    keeps_time = False
+
     def __init__(self, link: "_Link", listed: Sequence["Listed"]) -> None:
         self._link = link
         self.tools = tuple(MountedTool(link, tool) for tool in listed)

@@ -39,6 +39,11 @@ class ToolServer(Protocol):
     @property
     def tools(self) -> Sequence[Tool]: ...
 
+    @property
+    def keeps_time(self) -> bool:
+        """Whether its calls end by themselves: they wait in turn for something, which is nobody's slowness."""
+        ...
+
     def open(self) -> AbstractAsyncContextManager[Mapping[str, ToolSession]]:
         """Sessions of all its tools, by name."""
         ...
@@ -46,6 +51,8 @@ class ToolServer(Protocol):
 
 class Alone:
     """A tool as a server of one tool."""
+
+    keeps_time = False
 
     def __init__(self, tool: Tool) -> None:
         self.tools = (tool,)
@@ -61,7 +68,10 @@ class Toolbox:
     """The tools of a run. Raises `ConfigError` when two have one name."""
 
     def __init__(self, servers: Sequence[ToolServer], *, timeout_s: float = 90.0) -> None:
-        self._servers, self._timeout_s = tuple(servers), timeout_s
+        self._servers = tuple(servers)
+        self._limits = {
+            tool.name: None if server.keeps_time else timeout_s for server in servers for tool in server.tools
+        }
         tools = [tool for server in servers for tool in server.tools]
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
@@ -79,15 +89,17 @@ class Toolbox:
             sessions: dict[str, ToolSession] = {}
             for server in self._servers:
                 sessions |= await stack.enter_async_context(server.open())
-            yield Desk(self._tools, sessions, self._timeout_s)
+            yield Desk(self._tools, sessions, self._limits)
 
 
 class Desk:
     """Runs the calls of one rollout and counts them."""
 
-    def __init__(self, tools: Mapping[str, Tool], sessions: Mapping[str, ToolSession], timeout_s: float) -> None:
+    def __init__(
+        self, tools: Mapping[str, Tool], sessions: Mapping[str, ToolSession], limits: Mapping[str, float | None]
+    ) -> None:
         self.used: dict[str, ToolUse] = {}
-        self._tools, self._sessions, self._timeout_s = tools, sessions, timeout_s
+        self._tools, self._sessions, self._limits = tools, sessions, limits
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The results of one reply's calls, in order; they run at the same time."""
@@ -115,11 +127,13 @@ class Desk:
             )
         if call.name not in self._tools:
             return _error(f"There is no tool {shown(call.name)}. There is: {', '.join(self._tools)}.", "unknown")
+        limit = self._limits[call.name]
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(limit):
                 return await self._invoke(call)
         except TimeoutError:
-            return _error(f"The tool gave no result within {self._timeout_s:g} s.", "timeout")
+            within = "" if limit is None else f" within {limit:g} s"
+            return _error(f"The tool gave no result{within}.", "timeout")
         except GymError:
             raise
         except (Exception, SystemExit) as error:  # a tool is anybody's code, and one that breaks must not cost the run

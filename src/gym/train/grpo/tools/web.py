@@ -148,6 +148,8 @@ class OnWalk:
 class WebTools:
     """The four tools over the web of a run; a `gym.train.grpo.tools.toolbox.ToolServer`."""
 
+    keeps_time = True
+
     def __init__(self, web: Web, *, max_visits: int = 20, part: int = PART_CHARS) -> None:
         self._web, self._max_visits, self._part = web, max_visits, part
         self.tools = tuple(
