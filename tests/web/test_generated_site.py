@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from itertools import pairwise
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from gym.errors import ConfigError
+from gym.errors import ConfigError, StorageError
 from gym.web.site.built import FRONT, build
 from gym.web.site.making import Site, make, write
 from gym.web.site.meaning import Description, Known, Located, Named, Step, meant
@@ -206,6 +207,17 @@ def test_writing_a_site_again_changes_nothing_and_another_one_is_refused(site: S
     assert snapshot(place) == before
 
 
+def test_a_site_whose_writing_broke_off_is_written_to_its_end_by_the_same_command(site: Site, tmp_path: Path) -> None:
+    place, files = tmp_path / "site", dict(site.built.files)
+    files["a" * 999] = files.popitem()[1]
+    with pytest.raises(StorageError, match="File name too long"):
+        write(site._replace(built=replace(site.built, files=files)), place)
+    assert not (place / "train.jsonl").exists()
+    write(site, place)
+    write(site, tmp_path / "other")
+    assert snapshot(place) == snapshot(tmp_path / "other")
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(site: Site, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ConfigError, match="is not empty"):
@@ -229,4 +241,4 @@ def lines(place: Path, name: str) -> list[dict[str, Any]]:
 
 
 def snapshot(place: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
+    return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}

@@ -46,19 +46,19 @@ def make(seed: int, *, pages: int = 300, host: str = HOST, done: Done = untold) 
 
 
 def write(site: Site, folder: Path) -> None:
-    """The pages, the questions together and by split, and what was made.
+    """What is made, the pages, and last the questions by split and together.
 
-    Writing the same site again changes nothing. Raises `ConfigError` where something else is, `StorageError` for a disk
+    Writing the same site again changes nothing, and ends what was broken off. Raises `ConfigError` where something else is, `StorageError` for a disk
     that refuses.
     """
     made = {"seed": site.built.seed, "pages": len(site.built.files), "host": site.host}
     _check_place(folder, made)
+    write_atomic(folder / MADE, json.dumps(made, indent=2) + "\n")
     for path, text in site.built.files.items():
         _put(folder / PAGES / path, text)
     for split in get_args(Split):
         write_atomic(folder / f"{split}.jsonl", _lines(site.split(split)))
     write_atomic(folder / "questions.jsonl", _lines(site.rows))
-    write_atomic(folder / MADE, json.dumps(made, indent=2) + "\n")
 
 
 def _check_place(folder: Path, made: Any) -> None:
