@@ -48,8 +48,8 @@ def make(seed: int, *, pages: int = 300, host: str = HOST, done: Done = untold) 
 def write(site: Site, folder: Path) -> None:
     """What is made, the pages, and last the questions by split and together.
 
-    Writing the same site again changes nothing, and ends what was broken off. Raises `ConfigError` where something else is, `StorageError` for a disk
-    that refuses.
+    Writing the same site again changes nothing, and ends what was broken off. Raises `ConfigError` where something else is,
+    `StorageError` for a disk that refuses.
     """
     made = {"seed": site.built.seed, "pages": len(site.built.files), "host": site.host}
     _check_place(folder, made)
