@@ -160,6 +160,12 @@ def test_a_small_model_computes_in_the_real_sandbox_before_it_answers(qwen_small
     assert r"<tool_output tool=\"python\">" in logged
 
 
+FIRST_CALL = """Begin with exactly this reply, and answer when you have seen the page:
+```tool_call
+{"name": "open", "arguments": {"url": "http://halden.example/index.html"}}
+```"""
+
+
 def test_the_web_configuration_runs_on_a_made_site_and_replays_without_it(
     qwen_small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +177,7 @@ def test_the_web_configuration_runs_on_a_made_site_and_replays_without_it(
         changes = {
             "model": str(qwen_small), "dataset": str(site / "train.jsonl"), "test": "", "dataset_truncate": 1,
             "web_sites": json.dumps({"halden.example": str(site)}), "web_part": 600, "grpo_group_size": 2,
+            "system_prompt": FIRST_CALL,
             "max_tool_steps": 2, "rollout_max_tokens": 64, "output_dir": str(tmp_path / "output"), "experiment_name": name,
         }  # fmt: skip
         return train(load_config(ROOT / "configs" / "grpo_free_web.yaml", changes, environ={}))
@@ -178,7 +185,7 @@ def test_the_web_configuration_runs_on_a_made_site_and_replays_without_it(
     first = walked("web")
     assert first.steps[0].rollouts == 2
     assert first.steps[0].failed == 0
-    assert first.steps[0].tools.keys() & {"search", "open", "links", "find_in_page"}
+    assert first.steps[0].tools["open"].visits > 0
     shutil.rmtree(site / "pages")
     again = first.folder.parent / "again"
     again.mkdir()
