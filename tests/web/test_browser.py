@@ -111,9 +111,12 @@ async def test_a_page_whose_script_moves_on_is_read_where_it_leads(fetching: Fet
             "/": "<script>location = '/next'</script>",
             "/next": "<p>here",
             "/out": "<p>stay<script>location = 'http://169.254.169.254/'</script>",
+            "/blank": "<p>gone<script>location = 'about:blank'</script>",
         }
     )
     moved, stayed = await browser.fetch(SITE), await browser.fetch(f"{SITE}/out")
+    blank = await browser.fetch(f"{SITE}/blank")
+    assert (blank.label, blank.reason) == ("script", "the page's scripts lead where nobody may go")
     assert (moved.url, moved.text) == (f"{SITE}/next", "here")
     assert (stayed.url, stayed.text) == (f"{SITE}/out", "stay")
 

@@ -78,7 +78,7 @@ class BrowserFetcher:
             source = await _settled(tab, self._visitor.limits.bytes)
             place = self._visitor.guard.checked(tab.url)
         if isinstance(place, Refusal):
-            return place
+            return Refusal(url=str(answer.url), label="script", reason="the page's scripts lead where nobody may go")
         if source is None:
             return Refusal(url=str(place), label="size", reason="the page's scripts made it too large to be read")
         return Answer(
