@@ -205,7 +205,7 @@ def test_the_command_prints_both_targets_with_what_the_library_costs_in_each(fol
     ("also", "words"),
     [
         ("nowhere.yaml", "config file 'nowhere.yaml' does not exist"),
-        ("nothing.yaml", "no problems: the configuration names neither a dataset nor a test set"),
+        ("nothing.yaml", "nothing.yaml: it names neither a dataset nor a test set"),
         ("siteless.yaml", "the web tool has nowhere to go"),
         ("web_local", "the domain 'web' is answered by an agent, and this run has none: .* --also FILE.yaml"),
     ],

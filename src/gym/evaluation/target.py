@@ -65,6 +65,8 @@ def elsewhere(config: RunConfig, what: str, reward: str, notes: list[str]) -> Ta
 
 def _configured(config: RunConfig, path: str, reward: str, notes: list[str]) -> Target:
     own = load_config(path)
+    if not (own.dataset or own.test):
+        raise ConfigError(f"--also {path}: it names neither a dataset nor a test set, so there is nothing to ask")
     if reward:
         own = own.model_copy(update={"reward": reward})
     if own.mode == "chat" and own.tools:

@@ -27,7 +27,7 @@ from gym.web.readable import read_html
 from gym.web.searching import Hit
 from gym.web.survey import Done, found, is_page, page_bytes, untold
 
-FORMAT = "1"
+FORMAT = "2"
 """Of the index; part of its name."""
 MOST_WORDS = 32
 """Of a query; what follows is not looked for."""
