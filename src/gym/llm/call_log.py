@@ -5,7 +5,6 @@ thread brings it to the disk in groups, against power loss. Memory holds 24 byte
 opening reads only what meter and index need. Lines are ASCII: lone surrogates and every locale survive (FAULTS M7, S7).
 """
 
-import logging
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +19,6 @@ from gym.llm.call_index import CallIndex
 from gym.llm.call_line import Call, CallError, holds, read_call, read_completion, write_line
 from gym.llm.group_commit import INTERVAL_S
 from gym.llm.line_file import LineFile
-
-log = logging.getLogger(__name__)
 
 
 class AnsweredAs(NamedTuple):
@@ -129,32 +126,22 @@ class CallLog:
         self.close()
 
     def _load(self, on_call: Callable[[Facts], None] | None) -> None:
-        end, line, size, number = self._file.size_on_disk, b"\n", 0, 0
         index, seen = self._index.add, set[tuple[str, str, str]]()
-        with self.path.open("rb", buffering=1024 * 1024) as file:
-            for number, line in enumerate(file, start=1):  # a million turns: what can be is kept in local names
-                if (facts := read_facts(line)) is None:
-                    self._file.size, self._lines = size, number - 1
-                    self._drop_torn(number, is_last=size + len(line) == end)
-                    return
-                if on_call is not None:
-                    on_call(facts)
-                key, _, model, spent, returned, fingerprint = facts
-                if not spent.failed:
-                    index(key, size)
-                    if (names := (model, returned, fingerprint)) not in seen:
-                        seen.add(names)
-                        self._name(*names)
-                size += len(line)
-        self._file.size, self._lines = size, number
-        if not line.endswith(b"\n"):  # the last is whole but for its end
-            self._file.append(b"\n")
 
-    def _drop_torn(self, number: int, *, is_last: bool) -> None:
-        if not is_last:
-            raise self._not_a_call(number)
-        log.warning("%s:%d: dropped a torn last line; its call is made again", self.path, number)
-        self._file.cut()
+        def take(line: bytes, start: int) -> bool:  # a million turns: what can be is kept in local names
+            if (facts := read_facts(line)) is None:
+                return False
+            if on_call is not None:
+                on_call(facts)
+            key, _, model, spent, returned, fingerprint = facts
+            if not spent.failed:
+                index(key, start)
+                if (names := (model, returned, fingerprint)) not in seen:
+                    seen.add(names)
+                    self._name(*names)
+            return True
+
+        self._lines = self._file.load(take, self._not_a_call)
 
     def _answered(self, key: bytes, offset: int, model: str, returned: str, fingerprint: str) -> None:
         self._index.add(key, offset)

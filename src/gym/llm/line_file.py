@@ -7,19 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from gym.errors import StorageError
+from gym.errors import ConfigError, StorageError
 from gym.llm.group_commit import INTERVAL_S, GroupCommit
 
 log = logging.getLogger(__name__)
 
 READ_AT_ONCE = 16 * 1024
 """Bytes read for a line; longer ones take more reads."""
+READ_AHEAD = 1024 * 1024
+"""Bytes at a time when all lines are read."""
 
 
 class LineFile:
     """An open file; use `LineFile.open`. One writer at a time, from one thread.
 
-    Invariant: `size` is where the whole lines end: 0 until they are read, which is the caller's to do.
+    Invariant: `size` is where the whole lines end: 0 until `load` has read them.
     """
 
     def __init__(self, path: Path, handle: int) -> None:
@@ -36,10 +38,23 @@ class LineFile:
         except OSError as error:
             raise StorageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
 
-    @property
-    def size_on_disk(self) -> int:
-        """With whatever stands after the whole lines."""
-        return os.fstat(self._handle).st_size
+    def load(self, take: Callable[[bytes, int], bool], damaged: Callable[[int], ConfigError]) -> int:
+        """Show `take` every line, its end included, and where it starts, before anything is appended; how many are whole.
+
+        `take` says whether it is a line of its own. The last one that is none was torn, and is dropped with a warning;
+        of any other, `damaged` makes from its number what is raised.
+        """
+        number, start, line = 0, 0, b"\n"
+        with self.path.open("rb", buffering=READ_AHEAD) as file:
+            for number, line in enumerate(file, start=1):
+                if not take(line, start):
+                    self._drop_torn(line, number, start, damaged)
+                    return number - 1
+                start += len(line)
+        self.size = start
+        if not line.endswith(b"\n"):  # the last is whole but for its end
+            self.append(b"\n")
+        return number
 
     def keep_synced(self, sync: Callable[[int], None] = os.fsync, interval_s: float = INTERVAL_S) -> None:
         """From now on bring what is appended to the disk, with `sync`, which is given the handle."""
@@ -52,7 +67,7 @@ class LineFile:
             while rest:
                 rest = rest[os.write(self._handle, rest) :]
         except OSError as error:
-            self.cut()
+            self._cut()
             raise StorageError(
                 f"{str(self.path)!r} cannot be written ({error.strerror}); what was recorded before stays: "
                 "free some space and run the same command to go on"
@@ -73,10 +88,6 @@ class LineFile:
         with self.path.open("rb") as file:
             return file.read(offset).count(b"\n") + 1
 
-    def cut(self) -> None:
-        """Drop what stands after the whole lines."""
-        os.ftruncate(self._handle, self.size)
-
     def close(self) -> None:
         """Bring everything to the disk; a second call does nothing."""
         if self._handle >= 0:
@@ -84,6 +95,17 @@ class LineFile:
                 self._commit.close()
             os.close(self._handle)
             self._handle = -1
+
+    def _drop_torn(self, line: bytes, number: int, start: int, damaged: Callable[[int], ConfigError]) -> None:
+        if start + len(line) != os.fstat(self._handle).st_size:
+            raise damaged(number)
+        log.warning("%s:%d: dropped a torn last line; what it held is asked for again", self.path, number)
+        self.size = start
+        self._cut()
+
+    def _cut(self) -> None:
+        """Drop what stands after the whole lines."""
+        os.ftruncate(self._handle, self.size)
 
     def _read(self, size: int, offset: int) -> bytes:
         if sys.platform == "win32":  # no pread; writes go to the end wherever the position stands

@@ -6,7 +6,6 @@ before, and a replay needs no server. Texts are compressed and stay in the file.
 
 import asyncio
 import json
-import logging
 import zlib
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -24,8 +23,6 @@ from gym.web.page import Page
 from gym.web.searching import Hit, Searcher
 
 T = TypeVar("T")
-
-log = logging.getLogger(__name__)
 
 FILE = "pages.jsonl"
 """Its name in a run's folder."""
@@ -68,7 +65,7 @@ class WebRecord:
         """
         opened = cls(LineFile.open(path), clock)
         try:
-            opened._load()
+            opened._file.load(opened._take, opened._damaged)
         except BaseException:
             opened.close()
             raise
@@ -141,27 +138,13 @@ class WebRecord:
         except (ValueError, TypeError, LookupError, zlib.error) as error:
             raise self._damaged(self._file.number_at(start)) from error
 
-    def _load(self) -> None:
-        end, size, line = self._file.size_on_disk, 0, b"\n"
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
-                if (parsed := _parsed(line)) is None:
-                    self._drop_torn(number, size, is_last=size + len(line) == end)
-                    return
-                self._places.setdefault((_GROUP[parsed["kind"]], parsed["key"]), size)
-                if parsed["kind"] == "hits":
-                    self.queries[Asked(*json.loads(parsed["key"])).service] += 1
-                size += len(line)
-        self._file.size = size
-        if not line.endswith(b"\n"):  # the last is whole but for its end
-            self._file.append(b"\n")
-
-    def _drop_torn(self, number: int, size: int, *, is_last: bool) -> None:
-        if not is_last:
-            raise self._damaged(number)
-        log.warning("%s:%d: dropped a torn last line; its page is fetched again", self.path, number)
-        self._file.size = size
-        self._file.cut()
+    def _take(self, line: bytes, start: int) -> bool:
+        if (parsed := _parsed(line)) is None:
+            return False
+        self._places.setdefault((_GROUP[parsed["kind"]], parsed["key"]), start)
+        if parsed["kind"] == "hits":
+            self.queries[Asked(*json.loads(parsed["key"])).service] += 1
+        return True
 
     def _damaged(self, number: int) -> ConfigError:
         return ConfigError(f"{self.path}:{number}: not a record of a page; restore the file or delete this line")
