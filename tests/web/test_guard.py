@@ -11,7 +11,7 @@ from gym.web.guard import Guard, GuardedResolver, Place, PrivateAddress
 GUARD = Guard(
     {"halden.example": Place("127.0.0.1", 8123)},
     ("www.sqlite.org", "*.python.org", "192.168.1.5:8080", "93.184.215.14", "[2606:4700::1111]"),
-    ("*/sitemap.html", "http://halden.example/all/*"),
+    ("*/sitemap.html", "http://Halden.example/All/*"),
 )
 
 

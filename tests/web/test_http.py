@@ -14,6 +14,7 @@ from gym.web.client import Limits
 from gym.web.fetching import Refusal
 from gym.web.pace import Pace
 from gym.web.page import Page
+from gym.web.robots import LONGEST_FILE
 
 SITE = "http://site.example"
 MB = 1 << 20
@@ -59,6 +60,15 @@ async def test_a_page_is_fetched_and_read(loopback: Loopback) -> None:
     assert (found.url, found.title, found.text) == (f"{SITE}/a.html", "A", "text\n\nB")
     assert [link.url for link in found.links] == [f"{SITE}/b.html"]
     assert server.agents[0].startswith("zoo-gym/")
+
+
+async def test_no_cookie_is_kept(loopback: Loopback) -> None:
+    async def told(request: web.Request) -> web.Response:
+        return web.Response(text=request.headers.get("Cookie", "none"))
+
+    server = await loopback.serve({"/a": sends("A", Set_Cookie="visitor=7; Path=/"), "/b": told})
+    fetcher = await loopback.fetcher(server)
+    assert [(await fetcher.fetch(f"{SITE}{path}")).text for path in ("/a", "/b")] == ["A", "none"]
 
 
 async def test_redirects_are_followed_to_the_page_that_is_there(loopback: Loopback) -> None:
@@ -302,6 +312,14 @@ async def test_hostile_wildcards_in_robots_txt_are_matched_at_once(loopback: Loo
     assert (await fetcher.fetch(f"http://127.0.0.1:{server.port}/{'a' * 999}")).text == "A"
 
 
+async def test_of_a_robots_txt_half_a_megabyte_is_read(loopback: Loopback) -> None:
+    late = "User-agent: *\nDisallow: /a\n" + "# \n" * (LONGEST_FILE // 3) + "Disallow: /b\n"
+    server = await loopback.serve({"/robots.txt": sends(late, Content_Type="text/plain"), "/b": "B"})
+    fetcher, live = await loopback.fetcher(server, live=True), f"http://127.0.0.1:{server.port}"
+    assert why(await fetcher.fetch(f"{live}/a"))[0] == "robots"
+    assert (await fetcher.fetch(f"{live}/b")).text == "B"
+
+
 @pytest.mark.parametrize(("status", "found"), [(404, "A"), (403, "A"), (500, "robots")])
 async def test_no_robots_txt_allows_all_and_a_failing_server_nothing(
     loopback: Loopback, status: int, found: str
@@ -361,6 +379,21 @@ async def test_a_busy_live_host_is_asked_again_when_it_says_and_left_alone_when_
     assert (await fetcher.fetch(live)).text == "now"
     assert waits == [7.0]
     assert why(await fetcher.fetch(live)) == ("status", "the server says Service Unavailable")
+
+
+async def test_waiting_for_a_turn_takes_none_of_the_time_for_a_page(loopback: Loopback) -> None:
+    ends = list[float | None]()
+
+    async def sleep(seconds: float) -> None:
+        ends.append(deadline.when())
+
+    server = await loopback.serve({"/a": "A"})
+    visitor = await loopback.visitor(server, live=True, pace=Pace(1.0, clock=lambda: 0.0, sleep=sleep))
+    async with asyncio.timeout(20) as deadline:
+        for _ in range(2):
+            await visitor.visit(f"http://127.0.0.1:{server.port}/a", deadline)
+        assert ends == [None]
+        assert deadline.when() is not None
 
 
 def slept(waits: list[float]) -> Pace:

@@ -49,7 +49,7 @@ def literal(host: str) -> Address | None:
 def is_public(address: Address) -> bool:
     """Whether anybody may be asked there: not this machine, its network, a link, a metadata service or a group.
 
-    Addresses that carry an IPv4 one in them (mapped, 6to4, Teredo, NAT64) are judged by that.
+    Addresses that carry an IPv4 one in them (mapped, 6to4, NAT64) are judged by that; Teredo's are never public.
     """
     if isinstance(address, ipaddress.IPv6Address) and (inner := _carried(address)) is not None:
         return is_public(inner)
@@ -61,6 +61,4 @@ def is_public(address: Address) -> bool:
 def _carried(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address.teredo:
-        return address.teredo[1]
     return address.ipv4_mapped or address.sixtofour

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from gym.web.chromium import BrowserError, BrowserTimeout, Chromium, find_chromium
 from gym.web.client import Answer
-from gym.web.fetching import Refusal
-from gym.web.http import HTML, Reader, kind_of, reading, too_slow, unwanted
+from gym.web.fetching import Refusal, too_slow
+from gym.web.http import HTML, Reader, content_type, reading, unwanted
 from gym.web.page import Page
 from gym.web.visitor import Visitor
 
@@ -150,7 +150,7 @@ async def _quiet(tab: "Tab") -> None:
 
 
 def _is_html(answer: Answer) -> bool:
-    kind, _ = kind_of(answer.headers.get("Content-Type", ""))
+    kind, _ = content_type(answer.headers.get("Content-Type", ""))
     return answer.status < 400 and (kind in HTML or (not kind and answer.body.lstrip()[:1] == b"<"))
 
 

@@ -128,7 +128,6 @@ async def open_client(
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None),
         auto_decompress=False,
-        requote_redirect_url=False,
     ) as session:
         yield Client(session, limits or Limits())
 

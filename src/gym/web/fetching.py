@@ -38,6 +38,11 @@ class Refusal(Value):
     """Of the server's answer, when there was one."""
 
 
+def too_slow(url: str, seconds: float) -> Refusal:
+    """A page that is not there in time."""
+    return Refusal(url=url, label="timeout", reason=f"the page was not there after {seconds:g} s")
+
+
 class Fetcher(Protocol):
     """Gets pages; one of it serves all rollouts of a run at once."""
 

@@ -9,12 +9,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
+from typing import NamedTuple
 
 from yarl import URL
 
 from gym.web.charset import decoded
 from gym.web.client import Answer
-from gym.web.fetching import Refusal
+from gym.web.fetching import Refusal, too_slow
 from gym.web.page import Page
 from gym.web.readable import read_html, read_text
 from gym.web.visitor import Visitor
@@ -22,6 +23,7 @@ from gym.web.visitor import Visitor
 READERS = 2
 """Pages that are turned into text at a time."""
 HTML = ("text/html", "application/xhtml+xml")
+SAYING_NOTHING = ("application/octet-stream", "*/*", "unknown/unknown")
 MARKS = {b"%PDF": "a PDF document", b"PK\x03\x04": "an archive", b"\xff\xd8\xff": "an image", b"GIF8": "an image"}
 """How bodies begin that are sent as text and are none."""
 KINDS = {"application/pdf": "a PDF document", "image": "an image", "video": "a video", "audio": "a sound"}
@@ -66,7 +68,7 @@ def page_of(answer: Answer) -> Page | Refusal:
     url = str(answer.url)
     if answer.status >= 400:
         return refused_status(url, answer.status)
-    kind, charset = kind_of(answer.headers.get("Content-Type", ""))
+    kind, charset = content_type(answer.headers.get("Content-Type", ""))
     if what := _no_text(answer.body, charset):
         return Refusal(url=url, label="type", reason=f"it is {what}, and only text can be read here")
     text = decoded(answer.body, charset)
@@ -90,9 +92,9 @@ def refused_status(url: str, status: int) -> Refusal:
     return Refusal(url=url, label="status", status=status, reason=said)
 
 
-def unwanted(url: URL, content_type: str) -> Refusal | None:
+def unwanted(url: URL, header: str) -> Refusal | None:
     """Why a page of this type is not read: only text is."""
-    kind, _ = kind_of(content_type)
+    kind, _ = content_type(header)
     family, _, form = kind.partition("/")
     if not kind or family == "text" or kind in HTML or form.endswith(("json", "xml", "javascript", "yaml")):
         return None
@@ -105,18 +107,19 @@ def _named(kind: str) -> str:
     return f"the type {kind}" if re.fullmatch(r"[a-z]{1,20}/[\w.+-]{1,40}", kind) else "an unknown type"
 
 
-def too_slow(url: str, seconds: float) -> Refusal:
-    """A page that is not there in time."""
-    return Refusal(url=url, label="timeout", reason=f"the page was not there after {seconds:g} s")
+class ContentType(NamedTuple):
+    """Of a header, in lower case; what it does not say is empty."""
+
+    kind: str
+    charset: str
 
 
-def kind_of(content_type: str) -> tuple[str, str]:
-    """Type and charset of a header, in lower case; a type that says nothing is empty."""
-    kind, *parameters = content_type.lower().split(";")
-    charsets = [
-        text.split("=", 1)[1].strip().strip("\"'") for text in parameters if text.strip().startswith("charset=")
-    ]
-    kind = kind.strip()
-    return "" if kind in ("application/octet-stream", "*/*", "unknown/unknown") else kind, charsets[
-        0
-    ] if charsets else ""
+def content_type(header: str) -> ContentType:
+    """What a header says; types that say nothing are left out.
+
+    >>> content_type('Text/HTML; Charset="UTF-8"'), content_type("application/octet-stream")
+    (ContentType(kind='text/html', charset='utf-8'), ContentType(kind='', charset=''))
+    """
+    kind, *parameters = (piece.strip() for piece in header.lower().split(";"))
+    charsets = (one.removeprefix("charset=") for one in parameters if one.startswith("charset="))
+    return ContentType("" if kind in SAYING_NOTHING else kind, next(charsets, "").strip().strip("\"'"))

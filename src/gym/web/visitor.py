@@ -14,12 +14,14 @@ from yarl import URL
 
 from gym.llm.rejections import retry_after_s
 from gym.web.client import REDIRECTS, Answer, Client, Limits, Unwanted, anything, open_client
-from gym.web.fetching import Refusal
+from gym.web.fetching import Refusal, too_slow
 from gym.web.guard import Guard, Lookup
 from gym.web.pace import Pace
 from gym.web.robots import Robots
 
 BUSY = (429, 503)
+
+Ask = Callable[[URL], Awaitable[Answer | Refusal]]
 
 
 class Visitor:
@@ -36,20 +38,19 @@ class Visitor:
 
     async def fetch_part(self, url: str, accept: str) -> Answer | Refusal:
         """What belongs to a page that was visited (a script, its data): out of turn, as browsers do, within the same limits."""
-        try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await self._followed(url, partial(self._allowed, accept=accept))
-        except TimeoutError:
-            return Refusal(url=url, label="timeout", reason="no answer")
+        return await self._in_time(url, partial(self._allowed, accept=accept))
 
     async def _robots_file(self, url: URL) -> Answer | Refusal:
+        return await self._in_time(str(url), self._client.get)
+
+    async def _in_time(self, url: str, ask: Ask) -> Answer | Refusal:
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return await self._followed(str(url), self._client.get)
+                return await self._followed(url, ask)
         except TimeoutError:
-            return Refusal(url=str(url), label="timeout", reason="no answer")
+            return too_slow(url, self.limits.seconds)
 
-    async def _followed(self, url: str, ask: Callable[[URL], Awaitable[Answer | Refusal]]) -> Answer | Refusal:
+    async def _followed(self, url: str, ask: Ask) -> Answer | Refusal:
         seen = list[str]()
         while True:
             place = self.guard.checked(url)
