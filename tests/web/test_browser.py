@@ -1,9 +1,11 @@
 """Pages that need scripts, in a real Chromium whose every request goes through our guard."""
 
+import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,6 +107,17 @@ async def test_scripts_reach_what_the_guard_allows_and_nothing_else(fetching: Fe
     assert server.asked == ["/", "/to-secret", "/fine"]
 
 
+async def test_what_is_no_request_leads_nowhere_either(fetching: Fetching) -> None:
+    connected = list[object]()
+    async with await asyncio.start_server(lambda *streams: connected.append(streams), "127.0.0.1", 0) as other:
+        place = f"127.0.0.1:{other.sockets[0].getsockname()[1]}"
+        socket = f"new WebSocket('ws://{place}/').onerror = () => document.body.append('closed')"
+        page = f"<link rel=preconnect href=http://{place}/><body><script>{socket}</script>"
+        _, browser, _ = await fetching({"/": page})
+        assert (await browser.fetch(SITE)).text == "closed"
+    assert connected == []
+
+
 async def test_a_page_whose_script_moves_on_is_read_where_it_leads(fetching: Fetching) -> None:
     _, browser, _ = await fetching(
         {
@@ -175,6 +188,24 @@ async def test_what_is_refused_over_plain_http_is_refused_here(fetching: Fetchin
     _, browser, _ = await fetching({})
     found = [await browser.fetch(url) for url in (f"{SITE}/none", "http://127.0.0.1/", "file:///etc/passwd")]
     assert [one.label for one in found] == ["status", "private", "scheme"]
+
+
+async def test_a_browser_that_does_not_start_is_one_line_and_knows_none_of_our_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from gym.web.chromium import Chromium
+
+    monkeypatch.setenv("SERPER_API_KEY", "secret")
+    path = tmp_path / "chromium"
+    path.write_text(f"#!/bin/sh\nenv > {tmp_path}/known\nexit 1\n")
+    path.chmod(0o755)
+    broken = Chromium(str(path), say=lambda text: None)
+    with pytest.raises(ConfigError, match=r"chromium does not start: "):
+        await broken.start()
+    await broken.close()
+    known = (tmp_path / "known").read_text()
+    assert "PATH=" in known
+    assert "secret" not in known
 
 
 async def test_a_missing_package_and_a_missing_browser_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
