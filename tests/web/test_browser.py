@@ -140,6 +140,7 @@ async def test_a_script_that_never_ends_ends_with_the_time_for_a_page(fetching: 
     found = await browser.fetch(SITE)
     assert isinstance(found, Refusal)
     assert found.label == "timeout"
+    _, browser, _ = await fetching(pages)
     assert (await browser.fetch(f"{SITE}/next")).text == "fine"
 
 

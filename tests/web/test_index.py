@@ -128,6 +128,16 @@ def test_an_index_is_made_once_and_anew_when_a_page_changes(folder: Path) -> Non
     found.close()
 
 
+def test_an_index_is_made_anew_for_what_reads_pages_in_another_way(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for version in ("1", "2", "1"):
+        monkeypatch.setattr("gym.web.index.__version__", version)
+        index(folder, say=said.append).close()
+    assert len(said) == 2
+
+
 def test_pages_that_may_not_be_visited_are_not_found(folder: Path) -> None:
     found = index(folder, shows=lambda url: "/people/" not in url)
     assert urls(found, "turbine") == ["products/turbine.html"]

@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
-from bench.bench_web import BOOK, SEARCH, measure
+import pytest
+
+from bench.bench_web import BOOK, SEARCH, SEEDS, measure
 from bench.web_agents import browsing, graded, open_tools, problems, walked
 from gym.web.site.making import HOST, make, write
 
 PAGES = 100
 
 
+@pytest.mark.parametrize("seed", SEEDS)
 async def test_the_gold_path_is_always_right_a_guess_hardly_ever_and_one_search_less_than_three_in_five(
-    tmp_path: Path,
+    seed: int, tmp_path: Path
 ) -> None:
-    site = make(0, pages=PAGES)
+    site = make(seed, pages=PAGES)
     write(site, tmp_path / HOST)
     found = await measure(site, tmp_path / HOST)
     assert (found.gold.right, found.gold.of) == (PAGES // 2, PAGES // 2)
