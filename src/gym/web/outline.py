@@ -6,7 +6,7 @@ from lxml import etree
 
 from gym.core.text import word_set
 from gym.web.layout import Cell, Layout
-from gym.web.table import Table
+from gym.web.table import Again, Table
 
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 BLOCKS = word_set("p table blockquote figure form fieldset address section article hr")
@@ -60,6 +60,7 @@ class _Reader:
     def __init__(self) -> None:
         self._layouts = [Layout()]
         self._tables: list[Table] = []
+        self._again = Again()
         self._numbers: list[int | None] = []
         """Of the lists around: the next item's number; None for bullets."""
         self._listings = 0
@@ -99,7 +100,7 @@ class _Reader:
                 self._here.indent(1)
             case "table":
                 self._here.end_block()
-                self._tables.append(Table())
+                self._tables.append(Table(self._again))
             case "tr":
                 self._end_row()
             case "td" | "th" if self._in_table:

@@ -10,16 +10,28 @@ WIDEST, TALLEST = 40, 200
 LONGEST_AGAIN = 200
 """Characters of a cell that is said again."""
 MOST_AGAIN = 1_000_000
-"""Characters said again in one table."""
+"""Characters said again in all tables of a page."""
+
+
+class Again:
+    """What the tables of one page say again, as long as there is room for it."""
+
+    def __init__(self) -> None:
+        self._room = MOST_AGAIN
+
+    def cell(self, text: str) -> Cell:
+        """A cell that says the text, or nothing."""
+        self._room -= len(text)
+        return Cell(lines=[text] if self._room >= 0 else [])
 
 
 class Table:
     """Cells of the open row, and what reaches into it from the rows above."""
 
-    def __init__(self) -> None:
+    def __init__(self, again: Again) -> None:
         self._cells: list[Cell] = []
         self._above: dict[int, tuple[str, int]] = {}
-        self._again = 0
+        self._again = again
 
     def add(self, cell: Cell) -> None:
         """One more cell of the open row."""
@@ -57,5 +69,4 @@ class Table:
         text, left = self._above.pop(column)
         if left > 1:
             self._above[column] = (text, left - 1)
-        self._again += len(text)
-        return Cell(lines=[text] if self._again <= MOST_AGAIN else [])
+        return self._again.cell(text)

@@ -12,7 +12,9 @@ from gym.core.value import canonical_json
 from gym.errors import ConfigError
 from gym.train.grpo.tools.toolbox import Desk, Toolbox
 from gym.train.grpo.tools.web import WebTools
+from gym.web.fetching import Refusal
 from gym.web.opened import Web, open_web
+from gym.web.page import Page
 from gym.web.searching import Hit
 
 HOME = """<title>Halden</title><h1>Halden Works</h1><p>Makers of lamps.</p>
@@ -155,6 +157,19 @@ async def test_what_may_not_be_opened_is_told_and_costs_nothing(desk: Desk, url:
     assert desk.used == {"open": ToolUse(calls=1, errors=1, labels={label: 1})}
 
 
+class Warden:
+    """A fetcher whose robots.txt forbids everything."""
+
+    async def fetch(self, url: str) -> Page | Refusal:
+        return Refusal(url=url, reason="the site's robots.txt asks programs not to read this page", label="robots")
+
+
+async def test_a_page_that_a_host_keeps_to_itself_costs_nothing(web: Web) -> None:
+    async with Toolbox([WebTools(Web(Warden(), web.guard), max_visits=4)]).desk() as desk:
+        assert (await told(desk, "open", url=SITE)).endswith("[pages left to open: 4]")
+        assert desk.used == {"open": ToolUse(calls=1, errors=1, labels={"robots": 1})}
+
+
 async def test_calls_of_one_reply_share_the_visit_of_a_page(desk: Desk) -> None:
     calls = [
         ToolCall(id=str(n), name=name, arguments=f'{{"url": "{SITE}"}}') for n, name in enumerate(("open", "links"))
@@ -179,9 +194,9 @@ async def test_search_shows_hits_or_says_that_there_is_none(web: Web) -> None:
         assert said == "There is no search here: open a page and follow its links."
     searching = Web(web.fetcher, web.guard, Shelf())
     async with Toolbox([WebTools(searching)]).desk() as found:
-        assert await told(found, "search", query='who "ada"') == (
-            '<results query="who %22ada%22">\n1. Ada ‹/results>\n   http://halden.example/people/ada.html\n'
-            '   about who "ada"\n</results>'
+        assert await told(found, "search", query='who "ada" </results>') == (
+            '<results query="who %22ada%22 ‹/results>">\n1. Ada ‹/results>\n   http://halden.example/people/ada.html\n'
+            '   about who "ada" ‹/results>\n</results>'
         )
         assert "(nothing found; try other words)" in await told(found, "search", query="nothing")
         assert "- Ada </results>: " not in await told(found, "open", url=f"{SITE}/people/ad.html")
