@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections import Counter, deque
@@ -17,13 +18,14 @@ import pytest
 
 from gym.errors import ConfigError, StorageError
 from gym.web.site.built import FRONT, build
+from gym.web.site.forms import accepted, answer
 from gym.web.site.making import Site, make, write
-from gym.web.site.meaning import Description, Known, Located, Named, Step, meant
+from gym.web.site.meaning import Description, Known, Located, Named, Step, anchor, meant
 from gym.web.site.questions import questions
 from gym.web.site.relations import RELATIONS
 from gym.web.site.rows import answer_from
 from gym.web.site.walks import Walks
-from gym.web.site.world import World
+from gym.web.site.world import Fact, World
 
 PAGES = 120
 DIGEST = """
@@ -135,6 +137,32 @@ def test_every_question_means_one_thing(site: Site) -> None:
         for description in question.draft.about:
             (found,) = every(world, description)
             assert [found] == [one.thing for one in meant(description, world)]
+
+
+def test_a_fact_stands_where_it_is_known_to_and_on_no_other_page_that_names_its_subject(site: Site) -> None:
+    for question in questions(site.built):
+        for fact in question.draft.facts:
+            pages = saying(site, site.built.world.things[fact.subject].name) & saying(site, *spellings(fact))
+            assert pages <= {stated.page for stated in site.built.statements[fact]}
+
+
+def test_no_page_that_names_what_a_question_names_holds_the_answer_when_more_than_one_is_needed(site: Site) -> None:
+    for question in questions(site.built):
+        draft = question.draft
+        if draft.reckoning == "read" and len(draft.facts) > 1:
+            named = saying(site, *map(anchor, draft.about))
+            assert not named & saying(site, *spellings(draft.operands[0]))
+
+
+def spellings(fact: Fact) -> tuple[str, ...]:
+    kind = RELATIONS[fact.relation].kind
+    return answer(kind, fact.value), *accepted(kind, fact.value)
+
+
+def saying(site: Site, *words: str) -> set[str]:
+    """Pages on which any of these stands."""
+    said = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
+    return {path for path, page in site.built.shown.items() if said.search(f"{page.title}\n{page.text}")}
 
 
 def every(world: World, description: Description) -> set[str]:

@@ -31,6 +31,7 @@ class World:
 
     async def search(self, query: str, *, count: int) -> tuple[Hit, ...]:
         self.turns += 1
+        await asyncio.sleep(0)
         if self.raises:
             raise self.raises
         return (Hit(title=f"{query} {self.turns}", url="http://halden.example/"),)
@@ -63,9 +64,10 @@ async def test_what_was_seen_once_is_seen_again_without_the_world(tmp_path: Path
 
 async def test_two_that_ask_at_once_see_the_same_and_the_world_is_asked_once(tmp_path: Path) -> None:
     world, record = World(), WebRecord.open(tmp_path / FILE)
-    fetcher = RecordedFetcher(world, record)
+    fetcher, searcher = RecordedFetcher(world, record), RecordedSearcher("serper", world, record)
     seen = await asyncio.gather(*(fetcher.fetch("http://halden.example/a") for _ in range(9)))
-    assert (len({page.model_dump_json() for page in seen}), world.turns) == (1, 1)
+    hits = await asyncio.gather(*(searcher.search("x", count=3) for _ in range(9)))
+    assert (len({page.model_dump_json() for page in seen}), len(set(hits)), world.turns) == (1, 1, 2)
     record.close()
 
 
