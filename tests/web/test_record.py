@@ -9,7 +9,7 @@ import pytest
 from gym.errors import ConfigError, ConnectionFailed, RateLimited
 from gym.web.fetching import Refusal
 from gym.web.page import Link, Page
-from gym.web.record import FILE, Asked, RecordedFetcher, RecordedSearcher, WebRecord
+from gym.web.record import FILE, RecordedFetcher, RecordedSearcher, Search, WebRecord
 from gym.web.searching import Hit
 
 LINK = Link(text="Nora 😀 Lind", url="http://halden.example/nora.html")
@@ -117,7 +117,7 @@ def written(path: Path) -> list[Page]:
     record = WebRecord.open(path)
     for page in pages:
         record.keep_fetched(page.url, page)
-    record.keep_found(Asked("serper", "who?", 3), ())
+    record.keep_found(Search("serper", "who?", 3), ())
     record.close()
     return pages
 

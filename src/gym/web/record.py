@@ -31,8 +31,8 @@ Kind = Literal["page", "refusal", "hits", "site"]
 _GROUP: Mapping[Kind, str] = {"page": "fetch", "refusal": "fetch", "hits": "search", "site": "site"}
 
 
-class Asked(NamedTuple):
-    """One query."""
+class Search(NamedTuple):
+    """What a service was asked."""
 
     service: str
     query: str
@@ -83,14 +83,14 @@ class WebRecord:
         """Record what was found at an address."""
         self._append("page" if isinstance(found, Page) else "refusal", url, found.model_dump(mode="json"))
 
-    def found(self, asked: Asked) -> tuple[Hit, ...] | None:
+    def found(self, search: Search) -> tuple[Hit, ...] | None:
         """What a query gave; None when nobody asked, or nobody answered."""
-        return self._find("search", _key(asked), _hits)
+        return self._find("search", _key(search), _hits)
 
-    def keep_found(self, asked: Asked, found: Sequence[Hit]) -> None:
+    def keep_found(self, search: Search, found: Sequence[Hit]) -> None:
         """Record what a query gave."""
-        self._append("hits", _key(asked), [hit.model_dump(mode="json") for hit in found])
-        self.queries[asked.service] += 1
+        self._append("hits", _key(search), [hit.model_dump(mode="json") for hit in found])
+        self.queries[search.service] += 1
 
     def require_same(self, host: str, digest: str) -> None:
         """Remember the pages of a site by their digest; raises `ConfigError` when the run began with others."""
@@ -143,7 +143,7 @@ class WebRecord:
             return False
         self._places.setdefault((_GROUP[parsed["kind"]], parsed["key"]), start)
         if parsed["kind"] == "hits":
-            self.queries[Asked(*json.loads(parsed["key"])).service] += 1
+            self.queries[Search(*json.loads(parsed["key"])).service] += 1
         return True
 
     def _damaged(self, number: int) -> ConfigError:
@@ -184,17 +184,17 @@ class RecordedSearcher:
 
     async def search(self, query: str, *, count: int) -> tuple[Hit, ...]:
         """What the query gave when the run first asked it. An error is not kept: a resumed run asks again."""
-        asked = Asked(self._name, " ".join(query.split()), count)
-        async with self._turns.of(_key(asked)):
-            if (known := self._record.found(asked)) is not None:
+        search = Search(self._name, " ".join(query.split()), count)
+        async with self._turns.of(_key(search)):
+            if (known := self._record.found(search)) is not None:
                 self._replayed()
                 return known
             if self._inner is None:
                 raise ConnectionFailed(
                     "this query was not asked when the run was recorded, and there is nothing to search"
                 )
-            found = await self._inner.search(asked.query, count=asked.most)
-            self._record.keep_found(asked, found)
+            found = await self._inner.search(search.query, count=search.most)
+            self._record.keep_found(search, found)
             return found
 
 
@@ -208,8 +208,8 @@ class _Turns:
         return self._locks.setdefault(key, asyncio.Lock())
 
 
-def _key(asked: Asked) -> str:
-    return json.dumps(asked)
+def _key(search: Search) -> str:
+    return json.dumps(search)
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:
@@ -219,7 +219,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         if not isinstance(value, dict) or value.get("kind") not in _GROUP or "value" not in value:
             return None
         if value["kind"] == "hits":
-            Asked(*json.loads(value["key"]))
+            Search(*json.loads(value["key"]))
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
     return value if isinstance(value.get("key"), str) else None
