@@ -201,6 +201,24 @@ def test_the_command_prints_both_targets_with_what_the_library_costs_in_each(fol
     assert "elsewhere: test.jsonl, closed book" in there
 
 
+async def test_whoever_gives_another_task_a_model_and_a_key_is_told_that_they_are_not_used(folder: Path) -> None:
+    web = yaml.safe_load((folder / "web.yaml").read_text(encoding="utf-8"))
+    (folder / "KEYED.YAML").write_text(yaml.safe_dump(web | {"api_key": "sk-secret", "seed": 8}), encoding="utf-8")
+    found = await measured(configured("math.yaml"), "KEYED.YAML")
+    assert found.notes == (
+        "KEYED.YAML: not used, for the command says what holds: api_key, eval_k, model_name_or_path",
+    )
+
+
+async def test_a_task_that_asks_what_the_command_asks_is_not_taken_for_elsewhere(folder: Path) -> None:
+    settings = {"dataset": "math500", "data_dir": ".", "dataset_truncate": 1, "eval_k": 2, "model": MODEL}
+    (folder / "one.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    found = await measured(configured("math.yaml"), "one.yaml", "web.yaml")
+    assert found.notes[-1] == (
+        "--also one.yaml: 1 problem is asked in the command's own set too, which says nothing of elsewhere"
+    )
+
+
 @pytest.mark.parametrize(
     ("also", "words"),
     [

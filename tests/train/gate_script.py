@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gym.core.chat import Message, Sampling
 
 RULE = "When asked for a count, end with an exclamation mark."
+FRUIT = ("apple", "pear", "plum", "cherry", "fig", "quince", "medlar", "lemon")
 
 
 def helps(messages: Sequence[Message], sampling: Sampling) -> str:
@@ -29,6 +30,24 @@ def ruins(messages: Sequence[Message], sampling: Sampling) -> str:
     return _reply(messages, sampling, without=80, given=0)
 
 
+def turns(messages: Sequence[Message], sampling: Sampling) -> str:
+    """Every critique has another rule, and each helps with some questions and harms with others."""
+    system = messages[0].content if messages[0].role == "system" else ""
+    if system.startswith("You compare"):
+        fruit = FRUIT[_luck(messages[1].content) % len(FRUIT)]
+        return f'[{{"option": "add", "experience": "When asked for a count, think first of one {fruit} alone."}}]'
+    if system.startswith("You"):
+        return "[]"
+    number = re.findall(r"\d+", messages[-1].content)[-1]
+    rules = sorted(re.findall(r"one (\w+) alone", system))
+    chance = 35 + sum((50, -12, 8)[_luck(f"{rule}/{number}") % 3] for rule in rules)
+    return f"{number}!" if _luck(f"{sampling.seed}/{number}/{rules}") % 100 < chance else number
+
+
+def _luck(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
+
+
 def _reply(messages: Sequence[Message], sampling: Sampling, *, without: int, given: int) -> str:
     system = messages[0].content if messages[0].role == "system" else ""
     if system.startswith("You compare"):
@@ -37,5 +56,5 @@ def _reply(messages: Sequence[Message], sampling: Sampling, *, without: int, giv
         return "[]"
     number = re.findall(r"\d+", messages[-1].content)[-1]
     ruled = "exclamation mark" in system
-    luck = hashlib.sha256(f"0/{sampling.seed}/{number}/{ruled}".encode()).digest()
-    return f"{number}!" if int.from_bytes(luck[:4]) % 100 < (given if ruled else without) else number
+    luck = _luck(f"0/{sampling.seed}/{number}/{ruled}")
+    return f"{number}!" if luck % 100 < (given if ruled else without) else number

@@ -13,7 +13,7 @@ from gym.core.journal import Event, replay, verify
 from gym.core.problem import Problem
 from gym.core.rollout import Tally
 from gym.errors import ConfigError
-from gym.train.grpo.descent import joined, parent, voted, votes_of
+from gym.train.grpo.descent import Pool, parent, voted, votes_of
 from gym.train.grpo.gate import Gate
 from gym.train.grpo.snapshots import Snapshot
 from gym.train.grpo.training_free_workflow import Run, train
@@ -30,8 +30,8 @@ class Answered:
     def __init__(self, *rewards: Sequence[float | None]) -> None:
         self._rewards = {str(place): given for place, given in enumerate(rewards)}
 
-    def known(self, libraries: Sequence[Library]) -> list[Problem]:
-        rows = [self._rewards[library.texts[0]] for library in libraries]
+    def known(self, libraries: Sequence[Library], *, first: int | None = None) -> list[Problem]:
+        rows = [self._rewards[library.texts[0]][:first] for library in libraries]
         whole = [place for place in range(len(rows[0])) if all(row[place] is not None for row in rows)]
         return [Problem(id=str(place), query=str(place)) for place in whole]
 
@@ -48,8 +48,8 @@ def gate(*rewards: Sequence[float | None]) -> Gate:
     return cast(Gate, Answered(*rewards))
 
 
-def pool(count: int) -> list[Snapshot]:
-    return [Snapshot(n, Library.of([Experience(id="G0", text=str(n))])) for n in range(count)]
+def pool(count: int, common: int | None = None) -> Pool:
+    return Pool(tuple(Snapshot(n, Library.of([Experience(id="G0", text=str(n))])) for n in range(count)), common)
 
 
 async def test_each_problem_votes_for_the_libraries_that_answer_it_best() -> None:
@@ -60,6 +60,15 @@ async def test_each_problem_votes_for_the_libraries_that_answer_it_best() -> Non
 
 async def test_only_problems_that_all_have_answered_count() -> None:
     assert await votes_of(gate((1, 0, None), (0, None, 1)), pool(2)) == [1.0, 0.0]
+
+
+async def test_an_answer_that_came_after_a_library_was_kept_has_no_vote() -> None:
+    assert await votes_of(gate((1, 0, 0), (0, 1, 1)), pool(2, common=2)) == [1.0, 1.0]
+
+
+def test_a_pool_knows_how_many_problems_all_had_answered_when_they_were_kept() -> None:
+    start, one, two = pool(3).snapshots
+    assert Pool((start,)).joined(one, 12).joined(two, 6).joined(one, 3) == Pool((start, one, two), 6)
 
 
 async def test_without_such_a_problem_the_last_is_gone_on_from() -> None:
@@ -77,8 +86,7 @@ async def test_a_library_that_is_nowhere_the_best_has_no_children() -> None:
 
 def test_the_same_texts_are_in_the_pool_once() -> None:
     two = pool(2)
-    assert joined(two, Snapshot(7, two[0].library)) == two
-    assert len(joined(two[:1], two[1])) == 2
+    assert two.joined(Snapshot(7, two.snapshots[0].library), 4) == two
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +117,18 @@ def test_a_run_that_is_killed_draws_the_same(run: Run, desk: Desk, step: int) ->
     assert (folder / "experiences.json").read_bytes() == (run.folder / "experiences.json").read_bytes()
     assert [event.reason for event in turns(folder)] == [event.reason for event in turns(run.folder)]
     assert again.library == run.library
+
+
+def test_a_new_run_that_has_nothing_but_the_calls_draws_the_same_and_pays_for_none(desk: Desk) -> None:
+    settings = {"descent": "pool", "epochs": 3, "batch_size": 2, "eval_k": 2, "gate_error": 0.1, "seed": 7}
+    whole = train(desk.config("turns", "whole", **settings))
+    new = whole.folder.parent / "from-calls"
+    new.mkdir()
+    shutil.copyfile(whole.folder / "calls.jsonl", new / "calls.jsonl")
+    again = train(desk.config("turns", new.name, **settings))
+    assert [event.reason for event in turns(again.folder)] == [event.reason for event in turns(whole.folder)] != []
+    assert (again.folder / "calls.jsonl").read_bytes() == (whole.folder / "calls.jsonl").read_bytes()
+    assert again.library == whole.library
 
 
 @pytest.mark.parametrize("changes", [{"gate": "none"}, {"val": ""}])

@@ -33,6 +33,10 @@ class Decision(Value):
     p_value: float
     """One-sided, adjusted for the looks: of "worse" against no harm, else of "better" against no gain."""
 
+    def answered(self, k: int) -> int:
+        """Problems that were answered `k` times on either side, whether scored or not."""
+        return (self.answers + self.failed) // (2 * k)
+
     @property
     def reason(self) -> str:
         """The decision in words."""

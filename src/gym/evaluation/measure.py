@@ -19,7 +19,7 @@ from gym.evaluation.instrument import Instrument, Taken
 from gym.evaluation.measured import Measured, Took, by_seed
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.record import forget, write
-from gym.evaluation.target import Target, elsewhere, target_of
+from gym.evaluation.target import Target, elsewhere, shared, target_of
 from gym.llm.brake import Brake
 from gym.train.grpo.manifest import Weights, manifest
 from gym.train.grpo.run_dir import RunDir
@@ -57,6 +57,8 @@ async def measure(
     notes: list[str] = []
     target = target_of(config, notes)
     others = [elsewhere(config, what, checks.also_reward, notes) for what in checks.also]
+    for what, other in zip(checks.also, others, strict=True):
+        notes += shared(target, other, what)
     for note in notes:
         watch.say(note)
     async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):

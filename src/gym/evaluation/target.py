@@ -4,13 +4,16 @@ Beside the run's own target there may be others, each in its own way. A file is 
 that another domain knows as that domain does, and a configuration as a run of it would ask what it holds out.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from gym.config import RunConfig, load_config
+from gym.config import ENDPOINT_KEYS, RunConfig, load_config
 from gym.core.problem import Problem
+from gym.core.text import count
 from gym.errors import ConfigError
 from gym.train.grpo.domains.base import Domain
+from gym.train.grpo.domains.splits import overlap
 from gym.train.grpo.task import domain_of, held_out, held_out_reward, load_domain, read_problems
 from gym.train.grpo.ways import AGENT_KEYS
 
@@ -19,6 +22,12 @@ ITS_OWN = AGENT_KEYS | {
     "answer_key", "reward", "system_prompt", "mode", "rollout_max_tokens", "task_timeout", "reward_timeout",
 }  # fmt: skip
 """Keys of a configuration that say what is asked and how; all others (model, k, seed, endpoints …) are the command's."""
+
+THE_COMMANDS = ENDPOINT_KEYS | {
+    "model_name_or_path", "judge_model", "judge_base_url", "judge_api_key", "experience_lib_path", "retrieval", "retrieval_k",
+    "relevance", "encoder", "eval_k", "eval_temperature", "budget_usd", "budget_tokens", "budget_calls",
+}  # fmt: skip
+"""Keys that measure too, so that whoever gives them in another task's file is told that they are not used."""
 
 AT_ONCE = {"mode": "chat", "tools": (), "system_prompt": "", "input_key": "", "answer_key": ""}
 """Of a set that its domain knows, where no configuration says more."""
@@ -58,7 +67,7 @@ def elsewhere(config: RunConfig, what: str, reward: str, notes: list[str]) -> Ta
 
     `reward` scores it; empty: its own. Raises `ConfigError` for a set that only an agent can answer when there is none.
     """
-    if Path(what).suffix in (".yaml", ".yml"):
+    if Path(what).suffix.lower() in (".yaml", ".yml"):
         return _configured(config, what, reward, notes)
     return target_of(_beside(config, what, reward), notes)
 
@@ -69,12 +78,25 @@ def _configured(config: RunConfig, path: str, reward: str, notes: list[str]) -> 
         raise ConfigError(f"--also {path}: it names neither a dataset nor a test set, so there is nothing to ask")
     if reward:
         own = own.model_copy(update={"reward": reward})
-    if own.mode == "chat" and own.tools:
-        notes.append(f"{path}: tools are given, but mode is chat: they are not used")
+    notes += _unused(config, own, path)
     found = held_out(own, notes)
     theirs = {name: getattr(config, name) for name in RunConfig.model_fields if name not in ITS_OWN}
     asked = {"dataset": found.source, "reward": own.reward or found.domain.reward}
     return Target(own.model_copy(update=theirs | asked), found.domain, found.problems)
+
+
+def _unused(config: RunConfig, own: RunConfig, path: str) -> Iterator[str]:
+    if own.mode == "chat" and own.tools:
+        yield f"{path}: tools are given, but mode is chat: they are not used"
+    if other := sorted(key for key in own.model_fields_set & THE_COMMANDS if getattr(own, key) != getattr(config, key)):
+        yield f"{path}: not used, for the command says what holds: {', '.join(other)}"
+
+
+def shared(own: Target, other: Target, what: str) -> Iterator[str]:
+    """That `what`, which is to show what a library does elsewhere, asks what the run's own target asks."""
+    if pairs := overlap(other.problems, own.problems):
+        both = count(len(pairs), "problem", verb="is/are")
+        yield f"--also {what}: {both} asked in the command's own set too, which says nothing of elsewhere"
 
 
 def _beside(config: RunConfig, dataset: str, reward: str) -> RunConfig:

@@ -108,9 +108,9 @@ class Gate:
                 break
         return self._decision(pairs, found, "all answered")
 
-    def known(self, libraries: Sequence[Library]) -> list[Problem]:
-        """The problems of which every answer under every library is in the call log."""
-        return [problem for problem in self.problems if not self._missing((problem,), libraries)]
+    def known(self, libraries: Sequence[Library], *, first: int | None = None) -> list[Problem]:
+        """The problems, among the `first` ones or all, of which every answer under every library is in the call log."""
+        return [problem for problem in self.problems[:first] if not self._missing((problem,), libraries)]
 
     async def answers(self, problems: Sequence[Problem], libraries: Sequence[Library]) -> list[list[Tally]]:
         """One tally a problem, for each library; `BudgetReached`, with nothing sent, when the calls left are too few."""

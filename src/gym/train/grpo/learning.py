@@ -21,7 +21,7 @@ from gym.errors import RunFailed
 from gym.evaluation.metrics import Paired
 from gym.train.grpo import curriculum
 from gym.train.grpo.credit import refuted, removed
-from gym.train.grpo.descent import joined, kept, parent, voted
+from gym.train.grpo.descent import Pool, kept, parent, voted
 from gym.train.grpo.gate import Gate, Gated
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
 from gym.train.grpo.run_dir import STEP_FILES, TRIALS, StepStats
@@ -64,7 +64,7 @@ class Learning:
                 f"continuing after step {done.steps} of {self.steps}: {count(len(library), 'experience')}"
             )
         loop, gate = self.bench.loop(), self.bench.gate()
-        pool = kept(start, events, stats)
+        pool = self.pool(start, events, stats)
         trials = self.bench.folder.read_trials([(batch.epoch, batch.step) for batch in islice(self.plan(), done.steps)])
         for batch in islice(self.plan(), done.steps, None):
             if len(stats) == done.steps:  # the first of these steps: what lies beyond it is of a run that was stopped
@@ -74,7 +74,7 @@ class Learning:
             events, stats = events + turn + news, (*stats, of_step)
             self.bench.folder.finish_step(batch.epoch, batch.step, library, turn + news, stats)
             if of_step.gate and of_step.gate.kept:
-                pool = joined(pool, Snapshot(batch.step, library))
+                pool = pool.joined(Snapshot(batch.step, library), of_step.gate.answered(self.bench.config.eval_k))
             self.log_step(of_step, self.steps)
         chosen = await self.returned(gate, start, library, events, stats)
         validated = await gain(gate, start, chosen.library) if gate else None
@@ -101,10 +101,10 @@ class Learning:
         """What the gate's answers say is best, of a line of descent or of a pool."""
         if self.bench.config.descent == "line":
             return await best_validated(gate, start, last, events, stats)
-        return await best_of(gate, await voted(gate, kept(start, events, stats)), last)
+        return await best_of(gate, await voted(gate, self.pool(start, events, stats)), last)
 
     async def gone_on_from(
-        self, gate: Gate | None, pool: Sequence[Snapshot], batch: Batch, last: Library, events: Journal
+        self, gate: Gate | None, pool: Pool, batch: Batch, last: Library, events: Journal
     ) -> tuple[Library, Journal]:
         """The library that a step begins with, and the event of going back to it when that is not the last."""
         if gate is None or self.bench.config.descent == "line":
@@ -115,6 +115,10 @@ class Learning:
         library, reason = with_later_uses(chosen.library, last), f"step {batch.step} goes on from {chosen}"
         self.bench.watch.say(reason)
         return library, record_restore(events, last, library, actor=ACTOR, at=_now(), step=batch.step, reason=reason)
+
+    def pool(self, start: Library, events: Journal, stats: Sequence[StepStats]) -> Pool:
+        """The libraries to go on from after these steps."""
+        return kept(start, events, stats, k=self.bench.config.eval_k)
 
     def plan(self) -> Iterator[Batch]:
         """The run's steps; those of an epoch are known when the epochs before it are done."""
