@@ -130,7 +130,7 @@ def _show(found: "Appraisal", library: Library) -> None:
     print_scores([("no library", found.empty), (count(len(library), "experience"), found.full)])
     _print_worths(found.worths)
     early = f", {found.given_up} given up early" if found.given_up else ""
-    orders = f"; Shapley values over {count(found.orders, "order")}{early}" if found.orders else ""
+    orders = f"; Shapley values over {count(found.orders, 'order')}{early}" if found.orders else ""
     out.print(f"in points of the mean reward{orders}")
     if less := found.suggestion:
         out.print(
