@@ -22,13 +22,12 @@ def main(options: dict[str, Any]) -> None:
     _die_with_parent()
     ready = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    watcher = threading.Thread(target=_exit_at_end_of_input)
+    watcher = threading.Thread(target=_exit_at_end_of_input, daemon=True)
     watcher.start()
     try:
         server = Server(parameters(options))
     except RuntimeError as error:
-        print(error, file=sys.stderr, flush=True)
-        os._exit(1)
+        sys.exit(str(error))  # not os._exit: llama.cpp's log, which has the reason, is flushed by its destructor
     with os.fdopen(ready, "w") as pipe:
         print(server.listening_address, file=pipe, flush=True)
     watcher.join()
