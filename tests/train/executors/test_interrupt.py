@@ -77,6 +77,16 @@ def test_one_interrupt_finishes_what_the_workers_have_in_flight(tmp_path: Path, 
     assert answers(tmp_path) == begun(tmp_path) < 30
 
 
+def test_a_call_in_flight_may_take_longer_than_ray_would_wait_after_a_sigterm(tmp_path: Path) -> None:
+    process = start(tmp_path, 4.0)  # a handler of Ray's would abort the process after three seconds
+    wait_for_calls(tmp_path, 4, process)
+    process.terminate()
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert said.strip().endswith("stopped; everything paid for is saved, and the same command continues")
+    assert answers(tmp_path) == begun(tmp_path) == 4
+
+
 def test_a_second_interrupt_stops_at_once_and_leaves_no_process(tmp_path: Path) -> None:
     process = start(tmp_path, 600.0)
     wait_for_calls(tmp_path, 4, process)

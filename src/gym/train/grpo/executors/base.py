@@ -14,8 +14,13 @@ from gym.core.problem import Solver
 from gym.errors import MissingExtra
 from gym.llm.endpoint import Opener, open_transport
 
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS_SKIP_REGEX": "."}
-"""Read by Ray when it is imported: nobody is called, and a worker's death is not printed into our standard output."""
+RAY_SETTINGS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",
+}
+"""Read by Ray when it is imported: nobody is called, a worker's death is not printed into our standard output, and SIGTERM
+stays ours. Ray's C++ would take it, abort this process 3 s after one, and leave the signal to nobody at Ray's shutdown."""
 
 
 class Executor(Protocol):
@@ -54,7 +59,7 @@ async def open_executor(
         return
     if find_spec("ray") is None:
         raise MissingExtra("executor: ray", "ray")
-    for key, value in QUIET.items():
+    for key, value in RAY_SETTINGS.items():
         os.environ.setdefault(key, value)
     from gym.train.grpo.executors.ray import open_ray  # takes half a second and most runs do without
 

@@ -1,7 +1,8 @@
 """The Ray cluster of a run: one started in this process, or one that is there already.
 
-Ray starts in a thread of its own, so that it sets no signal handlers and blocks no event loop (its children ignore the
-terminal's Ctrl-C by themselves). Ray waits minutes for a cluster that is not there, so its address is tried first.
+Ray starts in a thread of its own, so that its Python sets no signal handlers (its C++ is told not to, see
+`base.RAY_SETTINGS`) and blocks no event loop; its children ignore the terminal's Ctrl-C by themselves. Ray waits minutes
+for a cluster that is not there, so its address is tried first.
 """
 
 import asyncio
