@@ -237,7 +237,7 @@ class RunConfig(BaseModel):
     use_groundtruth: bool = Field(default=True, description="false: rewards by majority vote, no labels in any prompt")
     semantic_max_operations: int = Field(default=3, ge=1, description="operations per critique")
     reflector_profile: Literal["auto", "small", "large"] = Field(
-        default="auto", description="small: constrained output, one example, one operation (for models under 7B)"
+        default="auto", description="small: worked examples, one sentence a critique (for models under 7B)"
     )
     reflection_max_tokens: int = Field(default=2048, ge=16, description="limit of one reflection reply")
     reflector_context: int = Field(default=32768, ge=512, description="tokens that a reflection prompt may take")
@@ -251,10 +251,28 @@ class RunConfig(BaseModel):
     critique_feedback: bool = Field(
         default=False, description="show the critic what the reward said of each attempt (needs ground truth)"
     )
+    critique_groups: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="informative groups of a step that one critique sees side by side, to find what they share; 1: each alone",
+    )
+    critique_samples: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="critiques of each informative group; those after the first at temperature 0.8",
+    )
     screen_answers: int = Field(
         default=0,
         ge=0,
         description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve; 0: off",
+    )
+    screen_keep: int = Field(
+        default=0,
+        ge=0,
+        description="with screen_answers: only the N best of a step stay, found by a race in which the better half goes on "
+        "after each answer; 0: all that improve",
     )
     inclusion: float = Field(
         default=1.0,

@@ -3,7 +3,6 @@
 It critiques, and it reflects for gepa; each reply is a pure function of messages and sampling.
 """
 
-import json
 import re
 from collections.abc import Sequence
 
@@ -15,8 +14,8 @@ RULE = "When asked for several values, write them separated by commas without sp
 def reply(messages: Sequence[Message], sampling: Sampling) -> str:
     """The policy, the critic or gepa's reflector, by what the prompt asks."""
     system = messages[0].content if messages[0].role == "system" else ""
-    if system.startswith("You compare"):
-        return json.dumps({"pattern": "<a>,<b>,<c>", "wrong": "spaces after commas", "experience": RULE})
+    if system.startswith("You find the unwritten rule"):
+        return RULE
     if messages[-1].content.startswith("I provided an assistant"):
         return f"```\n{RULE}\n```"
     lucky = (sampling.seed or 0) % 4 == 0

@@ -13,8 +13,10 @@ from gym.core.admission import Admission
 from gym.core.chat import Completion, Message, Sampling
 from gym.core.experience import Library, Use
 from gym.core.problem import Failure, Problem, Trajectory, Verdict
-from gym.core.reflection import Summary
+from gym.core.reflection import Studied, Summary
 from gym.core.rollout import Group, Rollout
+from gym.embedding import similarity
+from gym.embedding.hashing import HashingEmbedder
 from gym.errors import AccessDenied, RateLimited
 from gym.llm.call_log import CallLog
 from gym.llm.guarded import Guarded
@@ -25,6 +27,7 @@ from gym.train.grpo.loop import Loop, batches, shuffled, teaches, uses
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.rollout_manager import RolloutManager, rollout_seed
 from gym.train.grpo.run_dir import safe_name
+from gym.train.grpo.screen import alike
 from gym.train.grpo.session import Session
 from gym.train.grpo.solvers.single_turn import single_turn
 from gym.train.grpo.stages.settings import ReflectionSettings
@@ -152,6 +155,38 @@ async def test_a_group_is_reflected_on_while_others_still_roll_out() -> None:
         took = await loop.step(PROBLEMS[:2], Library(), epoch=0, step=0)
     assert [len(group.scored) for group in took.groups] == [5, 5]
     assert len(took.critiques) == 2
+
+
+async def test_side_by_side_each_critique_sees_other_groups_that_teach_drawn_for_its_sample_alone() -> None:
+    shown: dict[int, list[set[str]]] = {}
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        if messages[-1].content.startswith("question"):
+            return "no" if messages[-1].content == PROBLEMS[0].query else "yes" if sampling.sample % 2 else "no"
+        seen = {problem.query for problem in PROBLEMS if f"{problem.query}\n" in messages[-1].content}
+        shown.setdefault(sampling.sample, []).append(seen)
+        return "When asked, say yes."
+
+    model = Scripted(reply)
+    loop = Loop(
+        session=cast(Session, OneModel(model)), rollouts=manager(model),
+        settings=ReflectionSettings(profile="small", groups=3, samples=2),
+        admission=lambda shown, refuted: Admission(similarity=lambda one, others: [0.0] * len(others)),
+    )  # fmt: skip
+    took = await loop.step(PROBLEMS, Library(), epoch=0, step=0)
+    again = await loop.step(PROBLEMS, Library(), epoch=0, step=0)
+    teaching = [problem.id for problem in PROBLEMS[1:]]
+    assert [item.problem_id for item in took.critiques] == [name for name in teaching for _ in range(2)]
+    assert took.critiques == again.critiques
+    assert all(len(seen) == 3 and PROBLEMS[0].query not in seen for several in shown.values() for seen in several)
+    assert shown[0] != shown[1]
+
+
+def test_side_by_side_stand_groups_whose_questions_are_alike() -> None:
+    questions = ["Is the shop open?", "Write the date: 3 May.", "Is the bath open?", "Write the date: 9 June."]
+    others = [Studied(Problem(id=str(place), query=text), ()) for place, text in enumerate(questions)]
+    near = alike(Problem(id="own", query="Is the bar open?"), others, similarity(HashingEmbedder()))
+    assert {studied.problem.query for studied in near[:2]} == {questions[0], questions[2]}
 
 
 async def test_a_long_run_begins_no_more_than_keeps_the_model_busy_and_lets_go_of_every_group() -> None:

@@ -1,10 +1,12 @@
 """Proposals are tried on problems that just taught something, each once."""
 
 import json
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from gym.config import RunConfig
-from gym.core.chat import Sampling
+from gym.core.chat import Message, Sampling
 from gym.core.experience import Add, Keep, Library
 from gym.core.problem import Problem, Trajectory, Verdict
 from gym.core.reflection import Critique
@@ -36,13 +38,13 @@ def group(name: str, first: int = 0) -> Group:
 
 def rollouts_of(model: Scripted) -> RolloutManager:
     return RolloutManager(
-        model, single_turn, resolve_reward("exact"), width=lambda: 1, sampling=Sampling(), group_size=2
+        model, single_turn, resolve_reward("exact"), width=lambda: 1, sampling=Sampling(), group_size=1
     )
 
 
 async def test_a_sentence_that_several_propose_is_tried_once_on_each_problem() -> None:
     model = Scripted(lambda messages, sampling: "1")
-    screen = Screen(rollouts_of(model), similarity(HashingEmbedder()))
+    screen = Screen(rollouts_of(model), similarity(HashingEmbedder()), answers=2)
     groups, says = [group("apples"), group("pears")], Add(experience="When asked for a number, write 1.")
     critiques = [Critique(problem_id=one.problem.id, operations=(says, says)) for one in groups]
     tried = await screen.tried(critiques, groups, Library())
@@ -55,7 +57,7 @@ async def test_a_sentence_that_the_library_holds_is_left_to_the_gate_untried() -
     known, new = Add(experience="When asked, WRITE 1."), Add(experience="When asked, spell it.")
     critique = Critique(problem_id="apples", operations=(known, new, Keep()))
     library = Library().minted("When asked, write 1.").library
-    (tried,) = await Screen(rollouts_of(model), similarity(HashingEmbedder())).tried(
+    (tried,) = await Screen(rollouts_of(model), similarity(HashingEmbedder()), answers=2).tried(
         [critique], [group("apples")], library
     )
     assert tried.operations == (known, Keep())
@@ -64,9 +66,29 @@ async def test_a_sentence_that_the_library_holds_is_left_to_the_gate_untried() -
     assert model.calls == 2
 
 
+async def test_in_a_race_the_better_half_goes_on_and_the_best_stay() -> None:
+    asked: list[str] = []
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        (number,) = re.findall(r"say (\d+)", messages[0].content)
+        asked.append(number)
+        return "1" if int(number) >= (6 if sampling.sample < 2 else 7) else "0"
+
+    groups = [group("apples"), group("pears")]
+    says = tuple(Add(experience=f"When asked, say {number}.") for number in range(9))
+    screen = Screen(rollouts_of(Scripted(reply)), similarity(HashingEmbedder()), answers=3, keep=1)
+    (tried,) = await screen.tried([Critique(problem_id="apples", operations=says)], groups, Library())
+    assert Counter(Counter(asked).values()) == {2 * 1: 4, 2 * 2: 2, 2 * 3: 3}
+    assert tried.operations == (says[7],)
+    reasons = {item.operation: item.reason for item in tried.rejected}
+    assert reasons[says[8]].endswith("; 1 other of this step did better")
+    assert "0.67 with it" in reasons[says[6]]
+    assert reasons[says[0]].startswith("tried on apples, pears: mean reward 0.50 without it, 0.00 with it")
+
+
 def test_a_problem_that_was_drawn_twice_serves_once() -> None:
     groups = [group("apples"), group("pears"), group("apples", 2), group("pears", 2), group("plums")]
-    chosen = Screen(rollouts_of(Scripted(echo)), similarity(HashingEmbedder())).nearest("apples", groups)
+    chosen = Screen(rollouts_of(Scripted(echo)), similarity(HashingEmbedder()), answers=2).nearest("apples", groups)
     assert chosen[0] is groups[0]
     assert sorted(one.problem.id for one in chosen) == ["apples", "pears", "plums"]
 

@@ -12,7 +12,7 @@ from gym.core.experience import Library
 from gym.core.journal import Event
 from gym.core.rollout import Rollout
 from gym.errors import AccessDenied, BudgetReached, ConfigError, DataError, RunFailed
-from gym.evaluation.estimate import SCREEN_PROBLEMS, Shape, calls
+from gym.evaluation.estimate import Shape, calls
 from gym.llm.call_log import CallLog
 from gym.train.grpo.screen import PROBLEMS
 from gym.train.grpo.training_free_workflow import Run, train
@@ -277,8 +277,11 @@ def test_a_proposal_that_improves_them_stays(configured: Configured) -> None:
 
 
 def test_the_estimate_counts_trials_as_the_screen_makes_them() -> None:
-    assert SCREEN_PROBLEMS == PROBLEMS
-    assert calls(Shape(problems=10, epochs=1, screen_answers=2, profile="small"), 1.0)["screen"] == 10 * 2 * PROBLEMS
+    shape = Shape(problems=10, epochs=2, screen_answers=2, critique_samples=2, profile="small")
+    assert calls(shape, 1.0)["critique"] == 2 * 10 * 2
+    assert calls(shape, 1.0)["screen"] == 2 * 20 * 2 * PROBLEMS
+    race = shape.model_copy(update={"screen_answers": 3, "screen_keep": 4})
+    assert calls(race, 1.0)["screen"] == 2 * (20 + 10 + 5) * PROBLEMS
 
 
 def test_policy_and_reflector_may_be_two_endpoints(configured: Configured) -> None:

@@ -1,9 +1,12 @@
 """What the three stages leave behind (arXiv:2510.08191 §3.2), as written to the run directory."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from pydantic import Field
 
 from gym.core.experience import Operation, Rejected
-from gym.core.problem import Failure
+from gym.core.problem import Failure, Problem
 from gym.core.value import Value
 
 
@@ -19,6 +22,13 @@ class Summary(Value):
     feedback: str = ""
     failure: Failure | None = None
     """Set when no summary came back; `text` is then the shortened output itself."""
+
+
+class Studied(NamedTuple):
+    """A group as a critique sees it beside the one it is about."""
+
+    problem: Problem
+    summaries: Sequence[Summary]
 
 
 class Critique(Value):

@@ -16,6 +16,7 @@ from gym.core.value import Value
 from gym.evaluation.closed_book import without_tools
 from gym.llm.local.catalogue import is_embedded
 from gym.llm.prices import price
+from gym.train.grpo.screen import PROBLEMS, rounds
 from gym.train.grpo.stages.consolidate import MAP_REDUCE_ABOVE
 from gym.train.grpo.stages.summarize import SHORT_OUTPUT
 from gym.train.grpo.task import Task
@@ -23,9 +24,6 @@ from gym.train.grpo.task import Task
 CHARACTERS_PER_TOKEN = 4
 
 STAGES = ("rollout", "summarize", "critique", "screen", "consolidate", "evaluate")
-
-SCREEN_PROBLEMS = 3
-"""As many as `gym.train.grpo.screen` tries a proposal on; a test compares the two."""
 
 INFORMATIVE_SHARE = 0.5
 """Assumed share of groups whose rewards differ, until a run of yours says better."""
@@ -53,8 +51,14 @@ class Shape(Value):
     """Measurements of the test problems: before and after (free when nothing was learned), and an agent's closed book."""
     val_problems: int = 0
     """Answered once at the start and once after each step when the gate is on; 0 when it is off."""
+    critique_groups: int = 1
+    """Groups that a critique sees."""
+    critique_samples: int = 1
+    """Critiques of a group."""
     screen_answers: int = 0
     """Answers to each of three problems by which a proposal is tried; 0 when it is not."""
+    screen_keep: int = 0
+    """The best of a step that stay after a race; 0: no race."""
     profile: Literal["small", "large"] = "large"
     """A small reflector asks for no consolidation …"""
     short_answers: bool = False
@@ -92,12 +96,13 @@ class Assumptions(Value):
         """Stage -> tokens of one call: what SPEC 1.4-1.6 put into its prompt and what it gives back."""
         asked = self.instructions + self.library + self.query
         told = self.reflection + self.library + self.query
+        seen = shape.critique_groups * (self.query + shape.group_size * self.summary)
         together = min(shape.batch_size, shape.problems, MAP_REDUCE_ABOVE)
         return {
             "rollout": PerCall(asked, self.answer),
             "summarize": PerCall(told + self.answer, self.summary),
             "screen": PerCall(asked, self.answer),
-            "critique": PerCall(told + shape.group_size * self.summary, self.critique),
+            "critique": PerCall(self.reflection + self.library + seen, self.critique),
             "consolidate": PerCall(self.reflection + self.library + together * self.critique, self.consolidation),
             "evaluate": PerCall(asked, self.answer),
         }
@@ -181,7 +186,10 @@ def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
         test_problems=len(task.test),
         eval_k=config.eval_k,
         evaluations=3 if without_tools(config, task.domain) else 2,
+        critique_groups=config.critique_groups,
+        critique_samples=config.critique_samples,
         screen_answers=config.screen_answers,
+        screen_keep=config.screen_keep,
         val_problems=0 if config.gate == "none" else len(task.val),
         profile=automatic if config.reflector_profile == "auto" else config.reflector_profile,
         short_answers=answer_tokens * CHARACTERS_PER_TOKEN <= SHORT_OUTPUT,
@@ -227,13 +235,13 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
     groups = shape.problems * shape.epochs
     teaching = round(groups * informative_share)
     validations = shape.steps + 1 if shape.val_problems else 0
-    proposals = teaching * (1 if shape.profile == "small" else shape.operations)
+    critiques = teaching * shape.critique_samples
     answers = _answers(shape, informative_share)
-    trials = {"screen": proposals * shape.screen_answers * SCREEN_PROBLEMS} if shape.screen_answers else {}
+    trials = {"screen": _trials(shape, informative_share)} if shape.screen_answers else {}
     return {
         "rollout": answers.drawn,
         "summarize": 0 if shape.profile == "small" and shape.short_answers else answers.studied,
-        "critique": teaching,
+        "critique": critiques,
         **trials,
         "consolidate": _consolidations(shape, informative_share),
         "evaluate": shape.eval_k * (shape.test_problems * shape.evaluations + shape.val_problems * validations),
@@ -269,16 +277,30 @@ def query_tokens(queries: Sequence[str]) -> float:
     return sum(map(len, queries)) / CHARACTERS_PER_TOKEN / len(queries) if queries else 0.0
 
 
-def _consolidations(shape: Shape, informative_share: float) -> int:
-    """One call a step up to ten teaching groups; above that √ of their proposals, and one that joins them (SPEC 1.6)."""
-    if shape.profile == "small" or not shape.problems:
-        return 0
+def _critiques(shape: Shape, informative_share: float) -> list[int]:
+    """Of each step of an epoch."""
     full, rest = divmod(shape.problems, shape.batch_size)
     sizes = [shape.batch_size] * full + [rest] * bool(rest)
-    return shape.epochs * sum(_joins(round(size * informative_share), shape.operations) for size in sizes)
+    return [round(size * informative_share) * shape.critique_samples for size in sizes]
 
 
-def _joins(teaching: int, operations: int) -> int:
-    if teaching <= MAP_REDUCE_ABOVE:
-        return int(teaching > 0)
-    return isqrt(teaching * operations) + 1
+def _trials(shape: Shape, informative_share: float) -> int:
+    """Answers to proposals, each on three problems."""
+    each = 1 if shape.profile == "small" else shape.operations
+    races = (
+        rounds(made * each, shape.screen_answers, shape.screen_keep) for made in _critiques(shape, informative_share)
+    )
+    return shape.epochs * PROBLEMS * sum(len(draws) * field for race in races for draws, field in race)
+
+
+def _consolidations(shape: Shape, informative_share: float) -> int:
+    """One call a step up to ten critiques; above that √ of their proposals, and one that joins them (SPEC 1.6)."""
+    if shape.profile == "small":
+        return 0
+    return shape.epochs * sum(_joins(made, shape.operations) for made in _critiques(shape, informative_share))
+
+
+def _joins(critiques: int, operations: int) -> int:
+    if critiques <= MAP_REDUCE_ABOVE:
+        return int(critiques > 0)
+    return isqrt(critiques * operations) + 1

@@ -9,7 +9,7 @@ import pytest
 from gym.core.chat import Completion, Message, Sampling
 from gym.core.experience import Add, Delete, Evidence, Library, Merge, Modify, Operation
 from gym.core.problem import Problem, Trajectory, Verdict
-from gym.core.reflection import Critique, Summary
+from gym.core.reflection import Critique, Studied, Summary
 from gym.core.rollout import Rollout
 from gym.errors import AccessDenied, RateLimited
 from gym.llm.scripted import Scripted
@@ -17,7 +17,9 @@ from gym.train.grpo.domains.base import StageWords
 from gym.train.grpo.stages.consolidate import consolidate, decide
 from gym.train.grpo.stages.critique import critique
 from gym.train.grpo.stages.flow import Ask, adrive, drive
-from gym.train.grpo.stages.settings import ReflectionSettings
+from gym.train.grpo.stages.prompts import EXAMPLES
+from gym.train.grpo.stages.settings import MORE_TEMPERATURE, ReflectionSettings
+from gym.train.grpo.stages.small_critic import rule_of
 from gym.train.grpo.stages.summarize import summarize
 
 LARGE = ReflectionSettings(profile="large")
@@ -84,7 +86,7 @@ def test_the_critic_reads_what_the_reward_said_only_when_asked_to_and_with_groun
     def prompt(**changes: object) -> str:
         model = Answers('[{"option":"keep"}]')
         drive(critique(PROBLEM, told, "", settings.model_copy(update=changes)), model)
-        return model.asked[0].messages[1].content
+        return model.asked[0].messages[-1].content
 
     with_it = prompt(feedback=True)
     assert "a bad way\nGRADER: said of a bad way" in with_it
@@ -168,21 +170,72 @@ def test_a_critique_unusable_twice_is_empty_and_carries_its_failure() -> None:
     assert "cut" in made.failure.message
 
 
-def test_a_small_reflector_is_constrained_and_gives_one_operation() -> None:
-    model = Answers(
-        '{"pattern":"<h>:<mm>","wrong":"a sentence","experience":"When asked for a time, give only the time."}'
-    )
+def test_a_small_reflector_is_shown_examples_as_turns_and_gives_one_operation() -> None:
+    model = Answers('The rule: "When asked for a time, give only the time." It is short.')
     made = drive(critique(PROBLEM, (summary("15:30", 0.0), summary("3:30 PM", 1.0, 1)), "", SMALL), model)
-    assert model.asked[0].sampling.json_schema is not None
-    assert "CORRECT: 3:30 PM\nWRONG: 15:30" in model.asked[0].messages[1].content
-    assert [operation.option for operation in made.operations] == ["add"]
+    messages = model.asked[0].messages
+    assert [message.role for message in messages] == ["system", *["user", "assistant"] * len(EXAMPLES), "user"]
+    assert messages[-1].content == f"TASK: {PROBLEM.query}\nACCEPTED: 3:30 PM\nREJECTED: 15:30"
+    evidence = Evidence(origin=("p1",), separation=1.0, rollouts=2)
+    assert made.operations == (Add(experience="When asked for a time, give only the time.", evidence=evidence),)
 
 
 def test_an_all_wrong_group_is_contrasted_with_the_reference() -> None:
-    model = Answers('{"pattern":"<word>","wrong":"digits","experience":"When asked, spell the number out."}')
+    model = Answers("When asked, spell the number out.")
     made = drive(critique(PROBLEM, (summary("42", 0.0), summary("42", 0.0, 1)), "", SMALL), model)
-    assert "CORRECT: forty-two\nWRONG: 42" in model.asked[0].messages[1].content
+    assert "ACCEPTED: forty-two\nREJECTED: 42" in model.asked[0].messages[-1].content
     assert made.operations[0].evidence.separation == 1.0
+
+
+@pytest.mark.parametrize("settings", [LARGE, SMALL])
+def test_groups_side_by_side_are_all_shown_all_named_as_origin_and_the_first_ones_spread_counts(
+    settings: ReflectionSettings,
+) -> None:
+    other = Studied(Problem(id="p2", query="What else?", ground_truth="fifty"), (summary("a third way", 0.4),))
+    model = Answers('[{"option":"add","experience":"When asked, answer."}]')
+    made = drive(critique(PROBLEM, PAIR, "", settings, beside=[other]), model)
+    prompt = model.asked[0].messages[-1].content
+    places = [prompt.index(part) for part in (PROBLEM.query, "a good way", "a bad way", "What else?", "a third way")]
+    assert places == sorted(places)
+    assert made.operations[0].evidence == Evidence(origin=("p1", "p2"), separation=1.0, rollouts=2)
+
+
+@pytest.mark.parametrize("settings", [LARGE, SMALL])
+def test_further_critiques_of_a_group_are_draws_of_their_own(settings: ReflectionSettings) -> None:
+    model = Answers(*['[{"option":"keep"}]'] * 3)
+    for sample in range(3):
+        drive(critique(PROBLEM, PAIR, "", settings, sample=sample), model)
+    drawn = [(question.sampling.sample, question.sampling.temperature) for question in model.asked]
+    assert drawn == [(0, 0.0), (1, MORE_TEMPERATURE), (2, MORE_TEMPERATURE)]
+
+
+def test_side_by_side_a_small_reflectors_context_is_shared_out() -> None:
+    long = Studied(Problem(id="p2", query="word " * 9_000), (summary("word " * 9_000, 1.0), summary("x " * 9_000, 0.0)))
+    model = Answers("When asked, answer.")
+    drive(critique(PROBLEM, PAIR, "", SMALL, beside=[long] * 5), model)
+    assert sum(len(message.content) for message in model.asked[0].messages) / 4 + 100 < SMALL.context
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        ("<think>When x?</think>\nWhen asked, answer. When told, do.", "When asked, answer. When told, do."),
+        ("When asked, answer with 3.5 m.\n\nWhen told, do it.", "When asked, answer with 3.5 m."),
+        (f"When asked, answer. Then {'say more ' * 16}.", "When asked, answer."),
+        ("I see no rule here.", None),
+    ],
+)
+def test_the_rule_is_the_first_line_as_far_as_the_words_of_an_experience_go(reply: str, rule: str | None) -> None:
+    assert rule_of(reply) == rule
+
+
+def test_a_rule_that_was_cut_is_asked_for_again_and_only_whole_sentences_count() -> None:
+    cut = Completion(text="When asked for a sum, write", finish_reason="length")
+    model = Answers(cut, "When asked for a sum, write only the number.")
+    made = drive(critique(PROBLEM, PAIR, "", SMALL), model)
+    assert [operation.option for operation in made.operations] == ["add"]
+    assert "cut off" in model.asked[1].messages[-1].content
+    assert rule_of("When asked, answer. When told, do", complete=False) == "When asked, answer."
 
 
 def test_five_rollouts_of_sixty_thousand_tokens_fit_a_64k_window_and_say_what_is_missing() -> None:
@@ -295,18 +348,11 @@ def test_a_modify_of_a_proposed_modify_keeps_its_target() -> None:
     assert operations == (Modify(id="G0", experience="When g, do it well."),)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("When asked if it is cold, write only <outer place> > <inner place>.", "repeats the example"),
-        ("When asked, " + "say much " * 25, "longest length"),
-    ],
-)
-def test_what_a_small_reflector_copied_from_the_example_or_could_not_finish_is_rejected(text: str, reason: str) -> None:
-    reply = json.dumps({"pattern": "<word>", "wrong": "a sentence", "experience": text[:200]})
-    made = drive(critique(PROBLEM, PAIR, "", SMALL), Answers(reply))
+@pytest.mark.parametrize("rule", [rule for _, rule in EXAMPLES])
+def test_what_a_small_reflector_copied_from_the_examples_is_rejected(rule: str) -> None:
+    made = drive(critique(PROBLEM, PAIR, "", SMALL), Answers(rule))
     assert made.operations == ()
-    assert reason in made.rejected[0].reason
+    assert "repeats an example" in made.rejected[0].reason
 
 
 async def test_the_map_calls_of_a_consolidation_do_not_wait_for_each_other() -> None:

@@ -6,17 +6,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
+from gym.core.admission import Similarity
 from gym.core.experience import Admit, Applied, Delete, Experience, Library, Use
 from gym.core.problem import Problem
-from gym.core.reflection import BatchUpdate, Critique, Summary
+from gym.core.reflection import BatchUpdate, Critique, Studied, Summary
 from gym.core.rollout import Group
 from gym.core.trials import Trials
 from gym.tasks import all_of
 from gym.train.grpo.credit import Credit, Judged, harms
 from gym.train.grpo.rollout_manager import RolloutManager
-from gym.train.grpo.screen import Screen
+from gym.train.grpo.screen import Screen, alike
 from gym.train.grpo.session import Session
 from gym.train.grpo.stages.consolidate import Consolidation, consolidate
 from gym.train.grpo.stages.critique import critique
@@ -29,11 +31,11 @@ _CITED = re.compile(r"\[(G\d+)\]")
 
 
 class Reflected(NamedTuple):
-    """One group and what was made of it; no critique when the group was homogeneous."""
+    """One group and what was made of it; no critiques when the group was homogeneous."""
 
     group: Group
     summaries: tuple[Summary, ...] = ()
-    critique: Critique | None = None
+    critiques: tuple[Critique, ...] = ()
 
 
 class Step(NamedTuple):
@@ -85,6 +87,8 @@ class Loop:
     """Tries proposals before they are consolidated; None believes them."""
     credit: Credit | None = None
     """Measures what each experience does, where not every rollout is shown all; None where it is."""
+    similar: Similarity = lambda text, others: [0.0] * len(others)
+    """Says which groups a critique sees side by side."""
     near: Callable[[Library, Problem], Library] = lambda library, problem: library
     """What of a library that is too long for a prompt the critique of a problem sees."""
     watch: Watch = field(default_factory=Silent)
@@ -112,9 +116,11 @@ class Loop:
         places = zip(problems, draws or [0] * len(problems), strict=True)
         work = (self._reflected(problem, library, epoch, draw) for problem, draw in places)
         reflected = await all_of(work, self.rollouts.room)
-        critiques = tuple(item.critique for item in reflected if item.critique is not None)
+        if self.settings.groups > 1:
+            reflected = await self._compared(reflected, library, step)
+        critiques = tuple(critique for item in reflected for critique in item.critiques)
         if self.screen is not None:
-            studied = [item.group for item in reflected if item.critique is not None]
+            studied = [item.group for item in reflected if item.critiques]
             critiques = await self.screen.tried(critiques, studied, library)
         summaries = tuple(summary for item in reflected for summary in item.summaries)
         groups = tuple(item.group for item in reflected)
@@ -137,14 +143,43 @@ class Loop:
         self.watch.expect(len(group.rollouts) - self.rollouts.sizes.least)
         if not teaches(group, self.learn_from):
             return Reflected(group)
-        self.watch.expect(len(group.scored) + 1)
+        self.watch.expect(len(group.scored) + self.settings.samples)
         summaries = await all_of(
             self._drive(summarize(rollout, library.only(rollout.shown).render(), self.settings), "summarize")
             for rollout in group.scored
         )
-        known = self.near(library, problem).render()
-        found = await self._drive(critique(problem, summaries, known, self.settings), "critique")
-        return Reflected(group, tuple(summaries), found)
+        alone = Reflected(group, tuple(summaries))
+        return await self._criticised(alone, library) if self.settings.groups == 1 else alone
+
+    async def _compared(self, reflected: Sequence[Reflected], library: Library, step: int) -> list[Reflected]:
+        """With the critiques of the groups that teach, each made beside others of them."""
+        studied = [Studied(item.group.problem, item.summaries) for item in reflected if item.summaries]
+
+        async def done(place: int, item: Reflected) -> Reflected:
+            if not item.summaries:
+                return item
+            others = [other for other in studied if other.summaries is not item.summaries]
+            nearest = alike(item.group.problem, others, self.similar)
+            return await self._criticised(item, library, partial(self._drawn, nearest, f"{self.seed}/{step}/{place}"))
+
+        return await all_of(done(place, item) for place, item in enumerate(reflected))
+
+    def _drawn(self, nearest: Sequence[Studied], seed: str, sample: int) -> Sequence[Studied]:
+        """What one sample sees beside its own group: drawn from twice as many of the nearest."""
+        most = self.settings.groups - 1
+        among = nearest[: 2 * most]
+        return random.Random(f"{seed}/{sample}").sample(among, min(most, len(among)))
+
+    async def _criticised(
+        self, item: Reflected, library: Library, beside: Callable[[int], Sequence[Studied]] = lambda sample: ()
+    ) -> Reflected:
+        """With its critiques, `beside` of which gives the other groups that a sample sees."""
+        problem, known = item.group.problem, self.near(library, item.group.problem).render()
+        asked = (
+            critique(problem, item.summaries, known, self.settings, beside=beside(sample), sample=sample)
+            for sample in range(self.settings.samples)
+        )
+        return item._replace(critiques=tuple(await all_of(self._drive(stage, "critique") for stage in asked)))
 
     async def _drive(self, stage: Stage[T], name: str) -> T:
         found = await adrive(stage, self.session.model(name))

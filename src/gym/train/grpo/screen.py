@@ -3,22 +3,24 @@
 Each proposal is put in front of a few informative problems of its own batch, the one that taught it and those most like
 it, and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes
 about one time in six, not every other time. The step's own rollouts are the reference, so only the trial costs calls.
-Small reflectors need it most: about a third of their sentences are useless or harm.
+Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
+wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-from math import sqrt
+from math import ceil, sqrt
 from statistics import fmean, pvariance
-from typing import TypeAlias
+from typing import Protocol, TypeVar
 
 from gym.core.admission import Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
 from gym.core.problem import Problem
 from gym.core.reflection import Critique
 from gym.core.rollout import Group
-from gym.core.text import normalise_text
+from gym.core.text import count, normalise_text
 from gym.tasks import all_of
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -28,16 +30,59 @@ SCREEN_EPOCH = -2
 PROBLEMS = 3
 """Problems of one trial: its own and the two most like it."""
 
-Trials: TypeAlias = Mapping[str, Mapping[str, Group]]
-"""Sentence -> problem id -> the answers to it with the sentence in the library."""
+
+@dataclass(frozen=True)
+class Trial:
+    """A sentence on the problems it is tried on."""
+
+    before: tuple[Group, ...]
+    after: tuple[Group, ...] = ()
+    """The answers with the sentence in the library, one a group, of the same problems as often as they were asked."""
+
+    @cached_property
+    def _sides(self) -> tuple[list[list[float]], list[list[float]]]:
+        """Rewards without and with it of each problem that has a scored answer on both sides."""
+        given = {group.problem.id: [*chain(*_rewards(self.after, group.problem))] for group in self.before}
+        known = [group for group in self.before if group.rewards and given[group.problem.id]]
+        return [[*group.rewards] for group in known], [given[group.problem.id] for group in known]
+
+    @property
+    def means(self) -> tuple[float, float] | None:
+        """Mean reward without and with it, every problem counted alike; None when nothing could be scored."""
+        without, given = self._sides
+        return (fmean(map(fmean, without)), fmean(map(fmean, given))) if given else None
+
+    @property
+    def gain(self) -> float:
+        """With minus without; 0 where it is not known."""
+        without, given = self.means or (0.0, 0.0)
+        return given - without
+
+    @property
+    def error(self) -> float:
+        """Standard error of the gain."""
+        return standard_error(*self._sides)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the sentence is worth keeping; so is one of which nothing could be scored."""
+        return self.means is None or self.gain > self.error
+
+    def __str__(self) -> str:
+        without, given = self.means or (0.0, 0.0)
+        names = ", ".join(group.problem.id for group in self.before)
+        return f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it (standard error {self.error:.2f})"
 
 
 @dataclass(frozen=True)
 class Screen:
-    """Tries additions; `rollouts.group_size` answers to each problem of a trial."""
+    """Tries additions with up to `answers` answers to each problem of a trial; `rollouts` draws one at a time."""
 
     rollouts: RolloutManager
     similar: Similarity
+    answers: int
+    keep: int = 0
+    """The best of a step that stay; 0: all that pass."""
     expect: Callable[[int], None] = lambda count: None
     """Told how many rollouts are coming."""
 
@@ -48,37 +93,86 @@ class Screen:
 
         A sentence that the library holds already is not tried: it cannot be learned again.
         """
-        near = {critique.problem_id: self.nearest(critique.problem_id, groups) for critique in critiques}
         known = {text.casefold() for text in library.texts}
-        wanted: dict[str, dict[str, Problem]] = {}
+        wanted: dict[str, dict[str, Group]] = {}
         for critique in critiques:
             for sentence in filter(None, map(_sentence, critique.operations)):
                 if sentence.casefold() not in known:
-                    problems = (group.problem for group in near[critique.problem_id])
-                    wanted.setdefault(sentence, {}).update((problem.id, problem) for problem in problems)
-        after = await self._answers(wanted, library)
-        return tuple(_sorted_out(critique, near[critique.problem_id], after) for critique in critiques)
+                    near = self.nearest(critique.problem_id, groups)
+                    wanted.setdefault(sentence, {}).update((group.problem.id, group) for group in near)
+        trials = {sentence: Trial(tuple(near.values())) for sentence, near in wanted.items()}
+        why = self._verdicts(await self._raced(trials, library))
+        return tuple(_sorted_out(critique, why) for critique in critiques)
 
-    async def _answers(self, wanted: Mapping[str, Mapping[str, Problem]], library: Library) -> Trials:
-        """Sentence -> problem id -> its answers with the sentence, each asked for once however many propose it."""
-        self.expect(sum(map(len, wanted.values())) * self.rollouts.group_size)
-        found = await all_of(
-            self.rollouts.run(tuple(problems.values()), library.minted(sentence).library, epoch=SCREEN_EPOCH)
-            for sentence, problems in wanted.items()
+    async def _raced(self, trials: Mapping[str, Trial], library: Library) -> Mapping[str, Trial]:
+        """The trials with their answers, each sentence's asked for once however many propose it."""
+        trials, going = dict(trials), list(trials)
+        for draws, field in rounds(len(trials), self.answers, self.keep):
+            going = sorted(going, key=lambda sentence: -trials[sentence].gain)[:field]
+            asked = [(trials[sentence].before, library.minted(sentence).library) for sentence in going]
+            self.expect(sum(len(before) for before, _ in asked) * len(draws))
+            found = await all_of(self._answers(before, given, draws) for before, given in asked)
+            for sentence, after in zip(going, found, strict=True):
+                trials[sentence] = Trial(trials[sentence].before, (*trials[sentence].after, *after))
+        return trials
+
+    async def _answers(self, before: Sequence[Group], library: Library, draws: range) -> Iterable[Group]:
+        return await all_of(
+            self.rollouts.group(group.problem, library, epoch=SCREEN_EPOCH, draw=draw)
+            for group in before
+            for draw in draws
         )
-        return {
-            sentence: {group.problem.id: group for group in several}
-            for sentence, several in zip(wanted, found, strict=True)
-        }
+
+    def _verdicts(self, trials: Mapping[str, Trial]) -> Mapping[str, str]:
+        """Sentence -> why it is not worth keeping; of those that pass, the best come first and only they stay."""
+        passed = sorted((name for name, trial in trials.items() if trial.passed), key=lambda name: -trials[name].gain)
+        kept = passed[: self.keep] if self.keep else passed
+        late = f"; {count(len(kept), 'other')} of this step did better"
+        return {name: f"{trial}{late if trial.passed else ''}" for name, trial in trials.items() if name not in kept}
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:
         """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`, each problem once."""
         once = {group.problem.id: group for group in reversed(groups)}
         own = once.pop(origin)
         others = [group for group in groups if group is once.get(group.problem.id)]
-        cosines = self.similar(own.problem.query, [group.problem.query for group in others]) if others else ()
-        ranked = sorted(zip(cosines, others, strict=True), key=lambda pair: (-pair[0], pair[1].problem.id))
-        return [own, *(group for _, group in ranked[: PROBLEMS - 1])]
+        return [own, *alike(own.problem, others, self.similar)[: PROBLEMS - 1]]
+
+
+class OfProblem(Protocol):
+    """Whatever is about one problem."""
+
+    @property
+    def problem(self) -> Problem:
+        """That."""
+        ...
+
+
+About = TypeVar("About", bound=OfProblem)
+
+
+def alike(problem: Problem, others: Sequence[About], similar: Similarity) -> list[About]:
+    """The others, those first whose questions are most like the problem's."""
+    cosines = similar(problem.query, [other.problem.query for other in others]) if others else ()
+    ranked = sorted(zip(cosines, others, strict=True), key=lambda pair: (-pair[0], pair[1].problem.id))
+    return [other for _, other in ranked]
+
+
+def rounds(sentences: int, answers: int, keep: int) -> Iterator[tuple[range, int]]:
+    """(which answers, how many sentences give them): all at once, or with `keep` one at a time by ever fewer.
+
+    >>> [(len(draws), field) for draws, field in rounds(12, 4, 2)]
+    [(1, 12), (1, 6), (1, 3), (1, 2)]
+    """
+    if not keep:
+        yield range(answers), sentences
+        return
+    for answer in range(answers):
+        yield range(answer, answer + 1), sentences
+        sentences = min(sentences, max(keep, ceil(sentences / 2)))
+
+
+def _rewards(groups: Sequence[Group], problem: Problem) -> Iterator[Sequence[float]]:
+    return (group.rewards for group in groups if group.problem.id == problem.id)
 
 
 def _sentence(operation: Operation) -> str:
@@ -86,27 +180,12 @@ def _sentence(operation: Operation) -> str:
     return normalise_text(operation.experience) if isinstance(operation, Add) else ""
 
 
-def _sorted_out(critique: Critique, near: Sequence[Group], after: Trials) -> Critique:
+def _sorted_out(critique: Critique, why: Mapping[str, str]) -> Critique:
     """The critique with what its trials turned down among the rejected."""
-    why = [_failed(near, after.get(_sentence(operation), {})) for operation in critique.operations]
-    judged = list(zip(critique.operations, why, strict=True))
+    judged = [(operation, why.get(_sentence(operation), "")) for operation in critique.operations]
     rejected = (Rejected(operation=operation, reason=reason) for operation, reason in judged if reason)
     kept = tuple(operation for operation, reason in judged if not reason)
     return critique.model_copy(update={"operations": kept, "rejected": (*critique.rejected, *rejected)})
-
-
-def _failed(before: Sequence[Group], after: Mapping[str, Group]) -> str:
-    """Why a sentence is not worth keeping; empty when it is, and when nothing could be scored or was tried."""
-    sides = [(old, after[old.problem.id]) for old in before if old.problem.id in after]
-    pairs = [(old.rewards, new.rewards) for old, new in sides if old.rewards and new.rewards]
-    if not pairs:
-        return ""
-    without, given = (fmean(fmean(pair[side]) for pair in pairs) for side in (0, 1))
-    error = standard_error([old for old, _ in pairs], [new for _, new in pairs])
-    if given - without > error:
-        return ""
-    names = ", ".join(group.problem.id for group in before)
-    return f"tried on {names}: mean reward {without:.2f} without it, {given:.2f} with it (standard error {error:.2f})"
 
 
 def standard_error(before: Sequence[Sequence[float]], after: Sequence[Sequence[float]]) -> float:

@@ -64,6 +64,7 @@ class Workbench:
             admission=self.admission,
             screen=self.screen(),
             credit=Credit(self.config.credit_margin) if self.config.inclusion < 1.0 else None,
+            similar=similarity(HashingEmbedder()),
             near=self.session.retrieval.near,
             watch=self.watch,
             learn_from=self.config.learn_from,
@@ -91,8 +92,8 @@ class Workbench:
         answers = self.config.screen_answers
         if not answers:
             return None
-        rollouts = self.rollouts("screen", answers, self.config.rollout_temperature)
-        return Screen(rollouts, similarity(HashingEmbedder()), self.watch.expect)
+        rollouts = self.rollouts("screen", 1, self.config.rollout_temperature)
+        return Screen(rollouts, similarity(HashingEmbedder()), answers, self.config.screen_keep, self.watch.expect)
 
     def rollouts(self, stage: str, group_size: int, temperature: float) -> RolloutManager:
         """Rollouts of one stage; training and evaluation differ in reward and sampling alone (SPEC 1.11)."""
@@ -141,6 +142,8 @@ class Workbench:
             else config.reflector_context,
             use_groundtruth=config.use_groundtruth,
             feedback=config.critique_feedback,
+            groups=config.critique_groups,
+            samples=config.critique_samples,
             words=self.task.domain.prompts.words(config.use_groundtruth),
         )
 

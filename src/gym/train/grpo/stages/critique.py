@@ -1,69 +1,63 @@
 """Stage 2: the semantic advantage of a group, as operations on the library (arXiv:2510.08191 §3.2)."""
 
 from collections.abc import Sequence
-from statistics import fmean
-from typing import Any
 
 from gym.core.chat import Completion, Message
 from gym.core.experience import Add, Evidence, Operation, Rejected, parse_operation
 from gym.core.problem import Failure, Problem
-from gym.core.reflection import Critique, Summary
+from gym.core.reflection import Critique, Studied, Summary
 from gym.core.rollout import INFORMATIVE_SPREAD
 from gym.errors import ProviderError
 from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
-from gym.train.grpo.stages.parse import last_valid, parse_operations
-from gym.train.grpo.stages.prompts import CRITIQUE, CRITIQUE_SMALL, EXAMPLE_MARKS, REPAIR, extended, sections
-from gym.train.grpo.stages.settings import ReflectionSettings
+from gym.train.grpo.stages.parse import parse_operations
+from gym.train.grpo.stages.prompts import CRITIQUE, REPAIR, SIDE_BY_SIDE, extended, sections
+from gym.train.grpo.stages.settings import MORE_TEMPERATURE, ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
+from gym.train.grpo.stages.small_critic import example_repeated, feedback_line, rule_of, small_question
 
-MAX_TEXT = 200
-"""Characters of an experience from a small reflector."""
-
-SMALL_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "pattern": {"type": "string", "minLength": 2, "maxLength": 80},
-        "wrong": {"type": "string", "minLength": 5, "maxLength": 120},
-        "experience": {"type": "string", "minLength": 20, "maxLength": MAX_TEXT},
-    },
-    "required": ["pattern", "wrong", "experience"],
-    "additionalProperties": False,
-}
-SMALL_MAX_TOKENS = 260
-MOST_FEEDBACK = 100
-"""Tokens of what a reward said of one attempt."""
+OPERATIONS = "a JSON list of operations"
+A_RULE = "one sentence that begins with When"
 
 
 def critique(
-    problem: Problem, summaries: Sequence[Summary], library: str, settings: ReflectionSettings
+    problem: Problem,
+    summaries: Sequence[Summary],
+    library: str,
+    settings: ReflectionSettings,
+    *,
+    beside: Sequence[Studied] = (),
+    sample: int = 0,
 ) -> Stage[Critique]:
     """At most `max_operations` operations (one for a small reflector) that say what decided between the attempts.
 
-    An unusable reply is asked for once more with the reason and, when it was cut, twice the room; then the critique
-    is empty and carries its failure. Never raises for what a model sent.
+    `beside` are groups of the same step that it sees too; `sample` tells several critiques of a group apart. An unusable
+    reply is asked for once more with the reason and, when it was cut, twice the room; then the critique is empty and
+    carries its failure. Never raises for what a model sent.
     """
-    question = (
-        _small_question(problem, summaries, settings)
-        if settings.profile == "small"
-        else _question(problem, summaries, library, settings)
-    )
-    read = _read_small if settings.profile == "small" else _read
+    small, groups = settings.profile == "small", (Studied(problem, summaries), *beside)
+    question = small_question(groups, settings, sample) if small else _question(groups, library, settings, sample)
+    read = _read_small if small else _read
     try:
         completion = yield question
         raw = read(completion)
         if raw is None:
-            completion = yield repair_question(question, completion, settings, single=settings.profile == "small")
+            completion = yield repair_question(question, completion, settings, shape=A_RULE if small else OPERATIONS)
             raw = read(completion)
     except ProviderError as error:
         return Critique(problem_id=problem.id, failure=failure("critique", error))
     if raw is None:
-        reason = "cut at its token limit" if completion.finish_reason == "length" else "no JSON list of operations"
+        reason = (
+            "cut at its token limit"
+            if completion.finish_reason == "length"
+            else f"not {A_RULE if small else OPERATIONS}"
+        )
         broken = Failure(boundary="critique", type="UnusableReply", message=f"{reason}, twice")
         return Critique(problem_id=problem.id, reasoning=completion.text, failure=broken)
-    limit = 1 if settings.profile == "small" else settings.max_operations
+    limit = 1 if small else settings.max_operations
     evidence = evidence_of(problem, summaries, use_groundtruth=settings.use_groundtruth)
+    evidence = evidence.model_copy(update={"origin": tuple(group.problem.id for group in groups)})
     operations, rejected = read_operations(raw, evidence, limit)
-    if settings.profile == "small":
+    if small:
         operations, rejected = _sifted(operations, rejected)
     return Critique(problem_id=problem.id, operations=operations, rejected=rejected, reasoning=completion.text)
 
@@ -102,27 +96,16 @@ def read_operations(
 def _sifted(
     operations: Sequence[Operation], rejected: Sequence[Rejected]
 ) -> tuple[tuple[Operation, ...], tuple[Rejected, ...]]:
-    """Without what a small reflector copied from the prompt's example or could not finish within the schema."""
-    bad = {operation: reason for operation in operations if (reason := _unfit(operation))}
-    turned_down = (Rejected(operation=operation, reason=reason) for operation, reason in bad.items())
-    return tuple(operation for operation in operations if operation not in bad), (*rejected, *turned_down)
+    """Without what a small reflector copied from the prompt's examples."""
+    copied = [item for item in operations if isinstance(item, Add) and example_repeated(item.experience)]
+    turned_down = (Rejected(operation=item, reason="repeats an example of the prompt") for item in copied)
+    return tuple(item for item in operations if item not in copied), (*rejected, *turned_down)
 
 
-def _unfit(operation: Operation) -> str | None:
-    if not isinstance(operation, Add):
-        return None
-    if any(mark in operation.experience.casefold() for mark in EXAMPLE_MARKS):
-        return "repeats the example of the prompt"
-    if len(operation.experience) >= MAX_TEXT - 1:
-        return "was cut at its longest length"
-    return None
-
-
-def repair_question(question: Ask, reply: Completion, settings: ReflectionSettings, *, single: bool = False) -> Ask:
+def repair_question(question: Ask, reply: Completion, settings: ReflectionSettings, *, shape: str = OPERATIONS) -> Ask:
     """The same question, the unusable reply, and why it could not be used; more room when it was cut."""
     cut = reply.finish_reason == "length"
-    reason = "it was cut off" if cut else reply.note or "it holds no JSON that fits"
-    shape = ' object {"pattern": "…", "wrong": "…", "experience": "…"}' if single else " list of operations"
+    reason = "it was cut off" if cut else reply.note or f"it is not {shape}"
     more = (
         Message(role="assistant", content=shorten(reply.text, 300) or "(empty)"),
         Message(role="user", content=REPAIR.render(reason=reason, shape=shape)),
@@ -131,18 +114,31 @@ def repair_question(question: Ask, reply: Completion, settings: ReflectionSettin
     return Ask(question.messages + more, question.sampling.model_copy(update={"max_tokens": room}))
 
 
-def _question(problem: Problem, summaries: Sequence[Summary], library: str, settings: ReflectionSettings) -> Ask:
+def _question(groups: Sequence[Studied], library: str, settings: ReflectionSettings, sample: int) -> Ask:
     room = max(settings.context - settings.max_tokens - 600, 512)
-    each = room // 2 // max(len(summaries), 1)
-    parts = {
-        "library": shorten(library, room // 4) or "(empty)",
-        "problem": shorten(problem.query, room // 8),
-        "reference answer": shorten(problem.ground_truth or "", room // 8) if settings.use_groundtruth else "",
-    }
-    for number, summary in enumerate(summaries, start=1):
-        parts[f"attempt {number} ({_label(summary)})"] = shorten(summary.text, each) + _told(summary, settings)
+    parts = {"library": shorten(library, room // 4) or "(empty)"}
+    for number, group in enumerate(groups, start=1):
+        parts |= _parts(group, settings, room // len(groups), of="" if len(groups) == 1 else f" of problem {number}")
     system = extended(CRITIQUE.render(max_operations=str(settings.max_operations)), settings.words.critique)
-    return ask(system, sections(parts), settings.sampling())
+    if len(groups) > 1:
+        system = extended(system, SIDE_BY_SIDE)
+    temperature = MORE_TEMPERATURE if sample else 0.0
+    return ask(system, sections(parts), settings.sampling(sample=sample, temperature=temperature))
+
+
+def _parts(group: Studied, settings: ReflectionSettings, room: int, *, of: str) -> dict[str, str]:
+    """A group's problem, reference and attempts as sections, named `of` it where there are several groups."""
+    each = room // 2 // max(len(group.summaries), 1)
+    parts = {
+        of.removeprefix(" of ") or "problem": shorten(group.problem.query, room // 8),
+        f"reference answer{of}": shorten(group.problem.ground_truth or "", room // 8)
+        if settings.use_groundtruth
+        else "",
+    }
+    for number, summary in enumerate(group.summaries, start=1):
+        told = shorten(summary.text, each) + feedback_line(summary, settings)
+        parts[f"attempt {number}{of} ({_label(summary)})"] = told
+    return parts
 
 
 def _label(summary: Summary) -> str:
@@ -151,49 +147,14 @@ def _label(summary: Summary) -> str:
     return f"reward {summary.reward:g}" + (", gave no answer" if summary.outcome == "no answer" else "")
 
 
-def _small_question(problem: Problem, summaries: Sequence[Summary], settings: ReflectionSettings) -> Ask:
-    """The question, at most two distinct right and two distinct wrong attempts; the reference counts as right."""
-    right, wrong = _right_and_wrong(summaries)
-    if settings.use_groundtruth and not right and problem.ground_truth:
-        right = [problem.ground_truth]
-    each = max((settings.context - 700) // 6, 64)
-    lines = [f"TASK: {shorten(problem.query, each)}"]
-    lines += [f"CORRECT: {shorten(text, each)}" for text in right[:2]]
-    why = {summary.text: _told(summary, settings) for summary in summaries}
-    lines += [f"WRONG: {shorten(text, each) or '(no answer)'}{why.get(text, '')}" for text in wrong[:2]]
-    return ask(CRITIQUE_SMALL, "\n".join(lines), settings.sampling(SMALL_MAX_TOKENS, SMALL_SCHEMA))
-
-
-def _told(summary: Summary, settings: ReflectionSettings) -> str:
-    """What the reward said of an attempt, on a line of its own; it may name the label, so it goes with the ground truth."""
-    wanted = settings.feedback and settings.use_groundtruth and summary.feedback
-    return f"\nGRADER: {shorten(summary.feedback, MOST_FEEDBACK)}" if wanted else ""
-
-
-def _right_and_wrong(summaries: Sequence[Summary]) -> tuple[list[str], list[str]]:
-    """Distinct texts of the attempts above and not above the middle of the group's rewards."""
-    graded = [(summary.reward, summary.text) for summary in summaries if summary.reward is not None]
-    if not graded:
-        return [], list(dict.fromkeys(summary.text for summary in summaries))
-    best, worst = max(reward for reward, _ in graded), min(reward for reward, _ in graded)
-    cut = fmean((best, worst)) if best > worst else 0.5
-    right = list(dict.fromkeys(text for reward, text in graded if reward > cut))
-    wrong = list(dict.fromkeys(text for reward, text in graded if reward <= cut))
-    return right, wrong
-
-
 def _read(completion: Completion) -> Sequence[dict[str, object]] | None:
     return parse_operations(completion.text, complete=completion.finish_reason != "length")
 
 
 def _read_small(completion: Completion) -> Sequence[dict[str, object]] | None:
-    """One add from the constrained object, or whatever operations an unconstrained server sent instead."""
-
-    def one(value: object) -> Sequence[dict[str, object]] | None:
-        text = value.get("experience") if isinstance(value, dict) and "option" not in value else None
-        if isinstance(text, str) and text.strip():
-            return [{"option": "add", "experience": text}]
-        return None
-
+    """One addition from the sentence that was asked for, or whatever operations came instead."""
     complete = completion.finish_reason != "length"
-    return last_valid(completion.text, one, complete=complete) or parse_operations(completion.text, complete=complete)
+    if found := parse_operations(completion.text, complete=complete):
+        return found
+    rule = rule_of(completion.text, complete=complete)
+    return [{"option": "add", "experience": rule}] if rule else None

@@ -1,15 +1,17 @@
 """How to reflect: the few values the three stages need."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from gym.core.chat import Sampling
 from gym.core.value import Value
 from gym.train.grpo.domains.base import StageWords
 
+MORE_TEMPERATURE = 0.8
+"""Of a critique after the first of its group, which at 0 would be the same again."""
+
 
 class ReflectionSettings(Value):
-    """Reflection runs at temperature 0 (SPEC 1.9)."""
+    """Reflection runs at temperature 0 (SPEC 1.9), further critiques of a group apart."""
 
     profile: Literal["small", "large"] = "large"
     max_operations: int = 3
@@ -19,16 +21,17 @@ class ReflectionSettings(Value):
     use_groundtruth: bool = True
     feedback: bool = False
     """Whether the critic reads what the reward said of each attempt; only with ground truth, which it may name."""
+    groups: int = 1
+    """How many groups one critique sees side by side; 1 is the paper's."""
+    samples: int = 1
+    """How many critiques a group gets, each beside other groups."""
     words: StageWords = StageWords()
     """What the domain adds to the instructions; a small reflector is spared it."""
 
-    def sampling(
-        self, max_tokens: int | None = None, schema: Mapping[str, Any] | None = None, sample: int = 0
-    ) -> Sampling:
-        """Greedy, within `max_tokens`; constrained to `schema` where the server can."""
+    def sampling(self, max_tokens: int | None = None, *, sample: int = 0, temperature: float = 0.0) -> Sampling:
+        """Within `max_tokens`; `sample` tells several draws of one question apart."""
         return Sampling(
-            temperature=0.0,
+            temperature=temperature,
             max_tokens=min(max_tokens or self.max_tokens, self.max_tokens),
-            json_schema=schema,
             sample=sample,
         )
