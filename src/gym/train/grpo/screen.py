@@ -91,21 +91,20 @@ class Screen:
     ) -> tuple[Critique, ...]:
         """The critiques without the additions that did not raise the mean reward, those among the rejected, with figures.
 
-        A sentence that the library holds already is not tried: it cannot be learned again.
+        A sentence that several propose is tried once, on the first one's problems; one that the library holds already is not:
+        it cannot be learned again.
         """
         known = {text.casefold() for text in library.texts}
-        wanted: dict[str, dict[str, Group]] = {}
+        trials: dict[str, Trial] = {}
         for critique in critiques:
             for sentence in filter(None, map(_sentence, critique.operations)):
-                if sentence.casefold() not in known:
-                    near = self.nearest(critique.problem_id, groups)
-                    wanted.setdefault(sentence, {}).update((group.problem.id, group) for group in near)
-        trials = {sentence: Trial(tuple(near.values())) for sentence, near in wanted.items()}
+                if sentence.casefold() not in known and sentence not in trials:
+                    trials[sentence] = Trial(tuple(self.nearest(critique.problem_id, groups)))
         why = self._verdicts(await self._raced(trials, library))
         return tuple(_sorted_out(critique, why) for critique in critiques)
 
     async def _raced(self, trials: Mapping[str, Trial], library: Library) -> Mapping[str, Trial]:
-        """The trials with their answers, each sentence's asked for once however many propose it."""
+        """The trials with their answers."""
         trials, going = dict(trials), list(trials)
         for draws, field in rounds(len(trials), self.answers, self.keep):
             going = sorted(going, key=lambda sentence: -trials[sentence].gain)[:field]
