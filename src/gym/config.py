@@ -112,9 +112,9 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
-    model_name_or_path: str = Field(default="", description="model id, local:NAME, or a path to a GGUF file")
+    model_name_or_path: str = Field(default="", description="model id, local:NAME, a path to a GGUF file, or hf:FOLDER")
     provider: str = Field(default="", description="deepseek, openai, local … (default: from the model and the URL)")
-    api_mode: bool = Field(default=True, description="the model answers over HTTP; the training-free mode needs it")
+    api_mode: bool = Field(default=True, description="false: model_name_or_path is a folder of a transformers model, as if it were hf:FOLDER")
     api_base_url: str = Field(default="", description="an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8080/v1")
     api_key: SecretStr | None = Field(default=None, description="its key; ${ENV} reads the environment")
     reflector_model: str = Field(default="", description="model of the three stages (default: the policy model)")
@@ -404,7 +404,7 @@ def load_config(
 ) -> RunConfig:
     """The run's settings from a YAML file, then `overrides` (command line), then the environment where both are silent.
 
-    A model that is its own place (`local:`, a GGUF file, `scripted:`) takes no endpoint from a weaker source than its own.
+    A model that is its own place (`local:`, `hf:`, a GGUF file, `scripted:`) takes no endpoint from a weaker source than its own.
     Raises `ConfigError` for a missing file, bad YAML, an unknown key or a value of the wrong kind.
     """
     environ = os.environ if environ is None else environ
@@ -415,7 +415,7 @@ def load_config(
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
     try:
-        return RunConfig(**values)
+        return _in_place(RunConfig(**values))
     except ValidationError as error:
         first = error.errors()[0]
         given_here = {str(part) for part in first["loc"][:1]} & in_command.keys()
@@ -438,7 +438,15 @@ def its_own_place(model: str) -> bool:
     >>> its_own_place("local:smollm2-135m"), its_own_place("gpt-4o")
     (True, False)
     """
-    return model.startswith(("local:", "scripted:")) or model.lower().endswith(".gguf")
+    return model.startswith(("local:", "scripted:", "hf:")) or model.lower().endswith(".gguf")
+
+
+def _in_place(config: RunConfig) -> RunConfig:
+    """Without an API, a model's name is where it is."""
+    model = config.model_name_or_path
+    if config.api_mode or not model or its_own_place(model):
+        return config
+    return config.model_copy(update={"model_name_or_path": f"hf:{model}"})
 
 
 def _over(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from gym.core.chat import Completion, Message, Sampling
 from gym.errors import ContextExceeded, ToolsRefused
 from gym.llm.hf.batcher import Batcher
 from gym.llm.hf.generation import Asked, Generator
+from gym.llm.hf.opening import BATCH
 from gym.llm.hf.place import CONTEXT_KEYS
 from gym.llm.hf.prefix import overlap
 from gym.llm.hf.prompt import ChatTemplate
 
-BATCH = 8
 ENDLESS = 1 << 20
 """Tokens of a model that sets no limit."""
 

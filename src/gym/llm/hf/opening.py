@@ -2,8 +2,8 @@
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,10 @@ from gym.llm.hf.place import locate, require_extra
 
 if TYPE_CHECKING:
     from gym.llm.hf.adapter import HFAdapter
+
+
+BATCH = 8
+"""Requests that are generated together, when nothing else is said."""
 
 
 class Loaded(NamedTuple):
@@ -52,11 +56,26 @@ def load(path: Path) -> Loaded:
     folder, file = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
     offline: dict[str, Any] = {"local_files_only": True, **file}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the loader, about itself
+        with _quiet():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left", **offline)
             model = AutoModelForCausalLM.from_pretrained(str(folder), dtype="auto" if gpu else torch.float32, **offline)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:  # a folder may hold anything, and its loader has no error of its own
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(f"{str(path)!r} cannot be loaded by transformers: {reason}") from error
     return Loaded(model.to("cuda" if gpu else "cpu").eval(), tokenizer)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The loader says nothing about itself: its bars and warnings would run through a command's output."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gym.errors import ConfigError, MissingExtra
+from gym.llm.local.catalogue import is_embedded
 from gym.llm.local.weights import check_gguf, weights_digest
 
 PREFIX = "hf:"
@@ -23,6 +24,11 @@ def is_hf(model: str) -> bool:
     (True, True, False)
     """
     return model.startswith(PREFIX)
+
+
+def runs_here(model: str) -> bool:
+    """Whether a model id means weights of this machine, served by us or in this process."""
+    return is_hf(model) or is_embedded(model)
 
 
 def locate(model: str) -> Path:

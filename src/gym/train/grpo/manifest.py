@@ -11,6 +11,7 @@ from gym.config import RunConfig
 from gym.embedding.encoders import encoder_name, resolved
 from gym.errors import WeightsChanged
 from gym.llm.call_log import CallLog
+from gym.llm.hf.place import digest, is_hf, locate
 from gym.llm.local.catalogue import PREFIX, find, is_embedded
 from gym.llm.local.get import fetch
 from gym.llm.local.weights import cached, check_gguf, weights_digest
@@ -21,7 +22,7 @@ NOT_VERIFIABLE = "not verifiable: the weights are behind an API"
 
 @dataclass(frozen=True)
 class Weights:
-    """The digests of a weights file before and after a run; both None for a model behind an API."""
+    """The digests of a weights file, or of a folder's, before and after a run; both None for a model behind an API."""
 
     path: Path | None = None
     before: str | None = None
@@ -30,6 +31,9 @@ class Weights:
     @classmethod
     def of(cls, model: str) -> "Weights":
         """The weights a model id names, read now; an embedded model that is not cached is fetched first."""
+        if is_hf(model):
+            path = locate(model)
+            return cls(path, digest(path))
         if not is_embedded(model):
             return cls()
         name = model.removeprefix(PREFIX)
@@ -41,7 +45,7 @@ class Weights:
 
     def read_again(self) -> "Weights":
         """The same with the digest as it is after the run."""
-        return self if self.path is None else replace(self, after=weights_digest(self.path))
+        return self if self.path is None else replace(self, after=digest(self.path))
 
     def require_unchanged(self) -> None:
         """Raise `WeightsChanged` when the file is not the one the run started with."""

@@ -9,7 +9,7 @@ def require_training_free(config: RunConfig) -> None:
     """Raise `ConfigError` for settings that ask for another method than this one."""
     if not config.model_name_or_path:
         raise ConfigError(
-            "no model: give --model NAME (with --base-url for your own endpoint), local:NAME or a GGUF file"
+            "no model: give --model NAME (with --base-url for your own endpoint), local:NAME, a GGUF file or hf:FOLDER"
         )
     if config.gate == "paired" and not (config.val or config.val_fraction):
         raise ConfigError("gate: paired needs validation problems: give --val FILE or --val-fraction 0.3")
