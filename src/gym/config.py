@@ -114,7 +114,7 @@ class RunConfig(BaseModel):
 
     model_name_or_path: str = Field(default="", description="model id, local:NAME, a path to a GGUF file, or hf:FOLDER")
     provider: str = Field(default="", description="deepseek, openai, local … (default: from the model and the URL)")
-    api_mode: bool = Field(default=True, description="false: model_name_or_path is a folder of a transformers model, as if it were hf:FOLDER")
+    api_mode: bool = Field(default=True, description="false: the model is a folder, as if it were written hf:FOLDER")
     api_base_url: str = Field(default="", description="an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8080/v1")
     api_key: SecretStr | None = Field(default=None, description="its key; ${ENV} reads the environment")
     reflector_model: str = Field(default="", description="model of the three stages (default: the policy model)")

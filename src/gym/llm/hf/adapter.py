@@ -42,7 +42,7 @@ class HFAdapter:
         """`context`: tokens of a prompt and its reply (default: the model's); `shared` may send parts of a batch elsewhere."""
         self.name = name or f"hf:{model.config.name_or_path or type(model).__name__}"
         self.template = ChatTemplate(tokenizer, self.name, _ends(model))
-        self.context = context or _context(model)
+        self.context = context or window(model)
         self.generator = Generator(model, self.template, reuse_prefix=reuse_prefix)
         self._batcher = Batcher[Asked, Completion](shared(self.generator.generate), batch_size, alike=_alike)
 
@@ -74,6 +74,7 @@ def _ends(model: Any) -> tuple[int, ...]:
     return tuple(told) if isinstance(told, list | tuple) else () if told is None else (told,)
 
 
-def _context(model: Any) -> int:
+def window(model: Any) -> int:
+    """Tokens of a prompt and its reply that a loaded model takes."""
     config = model.config.get_text_config()
     return next((int(found) for key in CONTEXT_KEYS if (found := getattr(config, key, None))), ENDLESS)
