@@ -124,7 +124,9 @@ class RunConfig(BaseModel):
     judge_base_url: str = Field(default="", description="endpoint of the judge")
     judge_api_key: SecretStr | None = Field(default=None, description="key of the judge's endpoint")
 
-    finetuning_type: Literal["grpo"] = Field(default="grpo", description="the paper's name of the method")
+    finetuning_type: Literal["grpo", "lora"] = Field(
+        default="grpo", description="without continuous_learning_grpo: what gradients change, every weight or adapters"
+    )
     continuous_learning_grpo: bool = Field(default=True, description="training-free: the library learns, not weights")
     grpo_group_size: int = Field(default=5, ge=1, description="G, answers to each training problem")
     group_size_min: int | None = Field(
@@ -137,7 +139,7 @@ class RunConfig(BaseModel):
         ge=2,
         description="draw on to N answers while all G of a group got the same reward (default: leave it)",
     )
-    grpo_normalize_advantages: bool = Field(default=False, description="accepted; the training-free mode has none")
+    grpo_normalize_advantages: bool = Field(default=False, description="gradient GRPO divides by the group's spread unless this says false")
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
     dataset_truncate: int | None = Field(default=None, ge=1, description="use the first N training problems")

@@ -20,7 +20,12 @@ def require_training_free(config: RunConfig) -> None:
     require_sizes(config)
     if not config.continuous_learning_grpo:
         raise ConfigError(
-            "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do; set it to true"
+            "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do: set it to true, or train "
+            "weights in Python with GRPOTrainer.of(config, …) (docs/trainer.md)"
+        )
+    if config.finetuning_type != "grpo":
+        raise ConfigError(
+            f"finetuning_type: {config.finetuning_type} trains weights, continuous_learning_grpo: true none; set one otherwise"
         )
 
 

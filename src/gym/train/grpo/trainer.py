@@ -7,7 +7,7 @@ TRL's and transformers': data, accumulation, processes, callbacks, logs, checkpo
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import torch
 from peft import LoraConfig
@@ -20,9 +20,12 @@ from gym.core.chat import ChatModel
 from gym.core.experience import Library
 from gym.core.problem import Problem
 from gym.errors import ConfigError
+from gym.llm.hf.opening import Loaded
+from gym.train.grpo.task import load_domain
 from gym.train.grpo.trl.arguments import FinetuningArguments
 from gym.train.grpo.trl.free import Order, TrainingFree
 from gym.train.grpo.trl.learner import State
+from gym.train.grpo.trl.opening import arguments_of, data_of, weights_of
 from gym.train.grpo.trl.rewards import AsTrl, RewardFunction, is_ours, listed
 from gym.train.grpo.trl.rows import Row
 from gym.train.grpo.trl.settings import apply, figures, idle_optimizer, require_free
@@ -62,7 +65,7 @@ class GRPOTrainer(TrlGRPOTrainer):
         apply(self.finetuning_args, args)
         self.rewards = listed(reward_funcs)
         if free:
-            require_free(self.rewards, args, peft_config)
+            require_free(self.rewards, args, peft_config, self.finetuning_args)
             more.setdefault("optimizers", (idle_optimizer(), None))
         elif self.finetuning_args.finetuning_type == "lora" and peft_config is None:
             peft_config = LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear")
@@ -70,6 +73,39 @@ class GRPOTrainer(TrlGRPOTrainer):
         functions = [AsTrl(one, known, self._finished) if is_ours(one) else one for one in self.rewards]
         super().__init__(model, functions, args, train_dataset, peft_config=peft_config, **more)
         self.training_free = TrainingFree(self, reflector, config, known) if free else None
+
+    @classmethod
+    def of(
+        cls,
+        config: RunConfig,
+        problems: Sequence[Problem],
+        reward: RewardFunction,
+        *,
+        folder: str | Path,
+        held_out: Sequence[Problem] = (),
+        loaded: Loaded | None = None,
+        training: Mapping[str, Any] | None = None,
+        **more: Any,
+    ) -> Self:
+        """The trainer that a run's settings mean: gradient GRPO, LoRA or training-free, on the same problems and reward.
+
+        `loaded`: a model that is in memory already (default: the one that `config` names, `hf:FOLDER`); `training`: settings
+        of `GRPOConfig` that ours have no name for (learning_rate, save_strategy …); `more` goes to the constructor.
+        """
+        instructions = config.system_prompt or load_domain(config).prompts.solve
+        model, tokenizer = loaded or weights_of(config)
+        return cls(
+            model,
+            reward,
+            arguments_of(config, len(problems), Path(folder), **(training or {})),
+            data_of(problems, instructions),
+            finetuning_args=FinetuningArguments.of(config),
+            config=config,
+            problems={problem.id: problem for problem in (*problems, *held_out)},
+            processing_class=tokenizer,
+            eval_dataset=data_of(held_out, instructions) if held_out else None,
+            **more,
+        )
 
     @property
     def library(self) -> Library:
@@ -82,8 +118,12 @@ class GRPOTrainer(TrlGRPOTrainer):
         try:
             return super().train(*args, **kwargs)
         finally:
-            if self.training_free is not None:
-                self.training_free.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close what the training-free mode has open; `train` does it itself. Raises `WeightsChanged` like it."""
+        if self.training_free is not None:
+            self.training_free.close()
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
         """One micro-step of TRL's, or of the training-free mode."""
@@ -113,7 +153,7 @@ class GRPOTrainer(TrlGRPOTrainer):
             dataset = self.eval_dataset[dataset]
         found = self.training_free.evaluated(dataset)
         if not self.is_in_train:
-            self.training_free.close()
+            self.close()
         metrics = {f"{metric_key_prefix}_{name}": value for name, value in found.items()}
         Trainer.log(self, metrics)
         self.control: Any = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)

@@ -40,7 +40,7 @@ class TrainingFree:
         self.trainer, self.ranks = trainer, Ranks()
         labelled = trainer.finetuning_args.use_groundtruth and (config is None or config.use_groundtruth)
         self.rows = read(trainer.train_dataset, known, labelled=labelled)
-        self._rows = dict(self.rows.rows)
+        self._known, self._rows = known, dict(self.rows.rows)
         self.config = settings(trainer, config, reflector, self.rows.instructions)
         self.learner = Learner(lambda: open_parts(self._parts(None if isinstance(reflector, str) else reflector)))
         self._adapter: HFAdapter | None = None
@@ -81,7 +81,7 @@ class TrainingFree:
 
     def evaluated(self, dataset: Any) -> dict[str, float]:
         """Mean reward and what went wrong, over answers to each row."""
-        rows = read(dataset, {})
+        rows = read(dataset, self._known)
         self._rows |= rows.rows
         problems = tuple(rows.problems.values())
         began = time.perf_counter()

@@ -39,8 +39,14 @@ def apply(finetuning: FinetuningArguments, args: GRPOConfig) -> None:
         args.scale_rewards = "group" if finetuning.grpo_normalize_advantages else "none"
 
 
-def require_free(rewards: Sequence[RewardFunction], args: GRPOConfig, peft_config: Any) -> None:
+def require_free(
+    rewards: Sequence[RewardFunction], args: GRPOConfig, peft_config: Any, finetuning: FinetuningArguments
+) -> None:
     """Raise `ConfigError` for what asks for gradients, or for a way of drawing that the training-free mode has not."""
+    if finetuning.finetuning_type == "lora":
+        raise ConfigError(
+            "finetuning_type: lora asks for adapters that learn, continuous_learning_grpo for none: set one of them otherwise"
+        )
     if peft_config is not None:
         raise ConfigError("peft_config asks for adapters that learn, continuous_learning_grpo for none: leave one out")
     if odd := [one for one in rewards if not callable(one) or isinstance(one, torch.nn.Module)]:
