@@ -7,7 +7,6 @@ import pytest
 
 import gym.train.grpo
 
-
 TRAIN = "torch transformers trl peft accelerate"
 """What the extra [train] brings."""
 

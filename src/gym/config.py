@@ -139,7 +139,9 @@ class RunConfig(BaseModel):
         ge=2,
         description="draw on to N answers while all G of a group got the same reward (default: leave it)",
     )
-    grpo_normalize_advantages: bool = Field(default=False, description="gradient GRPO divides by the group's spread unless this says false")
+    grpo_normalize_advantages: bool = Field(
+        default=False, description="gradient GRPO divides by the group's spread unless this says false"
+    )
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
     dataset_truncate: int | None = Field(default=None, ge=1, description="use the first N training problems")

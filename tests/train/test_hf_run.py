@@ -36,7 +36,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             asked.append(self.path)
             self.send_error(404)
 
-        do_HEAD = do_GET
+        def do_HEAD(self) -> None:
+            self.do_GET()
 
     server = HTTPServer(("127.0.0.1", 0), Hub)
     Thread(target=server.serve_forever, daemon=True).start()
@@ -74,7 +75,15 @@ def test_a_run_learns_without_a_server_and_its_weights_are_proven_to_stay(
 @TRAIN
 def test_gym_eval_answers_with_it_too(configured: Configured, folder: Path, tmp_path: Path) -> None:
     configured()  # writes the files
-    words = ["eval", "--data", str(tmp_path / "test.jsonl"), "--reward", "tiny_script:vowels", "--model", f"hf:{folder}"]
+    words = [
+        "eval",
+        "--data",
+        str(tmp_path / "test.jsonl"),
+        "--reward",
+        "tiny_script:vowels",
+        "--model",
+        f"hf:{folder}",
+    ]
     done = CliRunner().invoke(gym, [*words, "--k", "2", "--rollout-max-tokens", "8", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -98,7 +107,12 @@ def test_without_torch_one_line_names_the_extra(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_changed_byte_of_any_weight_file_is_a_change_of_the_weights(tmp_path: Path) -> None:
-    for name, content in (("config.json", "{}"), ("a.safetensors", "one"), ("part/b.bin", "two"), ("notes.md", "three")):
+    for name, content in (
+        ("config.json", "{}"),
+        ("a.safetensors", "one"),
+        ("part/b.bin", "two"),
+        ("notes.md", "three"),
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(content, encoding="utf-8")
     before = Weights.of(f"hf:{tmp_path}")

@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class Vowels:
 
 
 @pytest.fixture
-def trains(tmp_path: Path) -> Iterator[Trains]:
+def trains(tmp_path: Path) -> Trains:
     """A trainer of the tiny model; 4 answers to each prompt, 2 prompts a step, 2 steps an epoch."""
 
     def trainer(
@@ -87,7 +87,7 @@ def trains(tmp_path: Path) -> Iterator[Trains]:
         data = Dataset.from_list(rows(words))
         return GRPOTrainer(made.model, reward, args, data, processing_class=made.tokenizer, **more)
 
-    yield trainer
+    return trainer
 
 
 @pytest.fixture
@@ -168,9 +168,7 @@ def test_the_model_is_asked_with_the_library_it_learned(learns: Trains, tmp_path
 
 def test_a_step_is_one_whatever_the_accumulation(learns: Trains) -> None:
     parts = learns(folder="parts")
-    whole = learns(
-        folder="whole", settings={"per_device_train_batch_size": 8, "gradient_accumulation_steps": 1}
-    )
+    whole = learns(folder="whole", settings={"per_device_train_batch_size": 8, "gradient_accumulation_steps": 1})
     parts.train()
     whole.train()
     assert len(whole.library) > 0
@@ -275,7 +273,9 @@ def test_several_rewards_are_weighed_and_one_may_not_apply(learns: Trains) -> No
 def test_a_reward_outside_0_to_1_says_what_to_do_and_one_that_breaks_is_no_wrong_answer(learns: Trains) -> None:
     with pytest.raises(ConfigError, match=r"reward ten, problem '\w+': 10 does not lie in \[0, 1\].*by reward_weights"):
         learns(reward=ten).train()
-    with pytest.raises(RunFailed, match=r"all 8 rollouts of step 0 failed, 8 of them at 'reward' with ZeroDivisionError"):
+    with pytest.raises(
+        RunFailed, match=r"all 8 rollouts of step 0 failed, 8 of them at 'reward' with ZeroDivisionError"
+    ):
         learns(reward=broken).train()
 
 
@@ -308,8 +308,16 @@ def test_a_reflector_may_be_named(learns: Trains, monkeypatch: pytest.MonkeyPatc
     [
         ({"peft_config": object()}, {}, "peft_config asks for adapters that learn"),
         ({"reward": []}, {}, "needs reward_funcs"),
-        ({"finetuning_args": FinetuningArguments(finetuning_type="lora")}, {}, "finetuning_type: lora asks for adapters"),
-        ({"finetuning_args": FinetuningArguments(grpo_group_size=5)}, {}, "grpo_group_size: 5 answers do not divide the 8"),
+        (
+            {"finetuning_args": FinetuningArguments(finetuning_type="lora")},
+            {},
+            "finetuning_type: lora asks for adapters",
+        ),
+        (
+            {"finetuning_args": FinetuningArguments(grpo_group_size=5)},
+            {},
+            "grpo_group_size: 5 answers do not divide the 8",
+        ),
         ({}, {"top_p": 0.9}, "top_p: 0.9 means nothing to the training-free mode; leave it at 1.0"),
         ({}, {"steps_per_generation": 4}, "answers anew at every step"),
     ],
@@ -340,7 +348,9 @@ def torch_no_grad() -> Any:
 
 
 def test_the_yaml_of_the_seeds_selects_the_mode(tmp_path: Path) -> None:
-    text = "finetuning_type: grpo\ncontinuous_learning_grpo: true\ngrpo_group_size: 5\ngrpo_normalize_advantages: false\n"
+    text = (
+        "finetuning_type: grpo\ncontinuous_learning_grpo: true\ngrpo_group_size: 5\ngrpo_normalize_advantages: false\n"
+    )
     (tmp_path / "c.yaml").write_text(text, encoding="utf-8")
     found = FinetuningArguments.of(tmp_path / "c.yaml")
     assert (found.finetuning_type, found.continuous_learning_grpo) == ("grpo", True)
@@ -367,7 +377,9 @@ def test_a_runs_settings_make_the_trainer_of_each_mode(tmp_path: Path) -> None:
         libraries[mode] = trainer.library
     assert len(libraries["free"]) > 0
     assert libraries["lora"] == Library()
-    with pytest.raises(ConfigError, match="a trainer needs weights of this machine: give --model hf:FOLDER, not 'gpt-4o'"):
+    with pytest.raises(
+        ConfigError, match="a trainer needs weights of this machine: give --model hf:FOLDER, not 'gpt-4o'"
+    ):
         GRPOTrainer.of(load_config(None, {"model": "gpt-4o"}, environ={}), problems, Vowels(), folder=tmp_path)
 
 

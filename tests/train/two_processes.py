@@ -18,8 +18,8 @@ def main(folder: str) -> None:
     made = tiny()
     args = GRPOConfig(
         folder, per_device_train_batch_size=4, gradient_accumulation_steps=1, num_generations=4, max_completion_length=10,
-        num_train_epochs=1, report_to=[], bf16=False, use_cpu=True, disable_tqdm=True, save_strategy="no", seed=3, logging_steps=1,
-        activation_checkpointing=False,
+        num_train_epochs=1, report_to=[], bf16=False, use_cpu=True, disable_tqdm=True, save_strategy="no", seed=3,
+        logging_steps=1, activation_checkpointing=False,
     )  # fmt: skip
     trainer = GRPOTrainer(
         made.model, share_of_vowels, args, Dataset.from_list(rows()), processing_class=made.tokenizer, training_free=True,

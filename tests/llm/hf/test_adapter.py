@@ -87,7 +87,9 @@ async def test_draws_follow_the_models_distribution() -> None:
     squares = torch.tensor([0.5, 0.3, 0.15, 0.05]) ** 2
     assert torch.allclose(cooler.argmax(-1).bincount(minlength=4) / 4000, squares / squares.sum(), atol=0.03)
     nucleus = Draw([Sampling(top_p=0.7, seed=seed) for seed in range(4000)])(None, scores)
-    assert torch.allclose(nucleus.argmax(-1).bincount(minlength=4) / 4000, torch.tensor([0.625, 0.375, 0, 0]), atol=0.03)
+    assert torch.allclose(
+        nucleus.argmax(-1).bincount(minlength=4) / 4000, torch.tensor([0.625, 0.375, 0, 0]), atol=0.03
+    )
 
 
 async def test_a_reply_ends_at_its_limit_at_a_stop_text_or_with_its_turn(model: Tiny) -> None:
