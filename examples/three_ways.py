@@ -80,9 +80,8 @@ def main() -> None:
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         after = {key.replace(".base_layer", ""): tensor for key, tensor in model.state_dict().items()}
         changed = sum(not tensor.equal(after[key]) for key, tensor in before.items())
-        print(
-            f"{name}: reward {rewards[0]:.2f} → {rewards[-1]:.2f}, {changed} of {len(before)} tensors of the model changed"
-        )
+        first, last = sum(rewards[:4]) / 4, sum(rewards[-4:]) / 4
+        print(f"{name}: mean reward {first:.2f} → {last:.2f}, {changed} of {len(before)} tensors of the model changed")
         for experience in trainer.library:
             print(f"  [{experience.id}] {experience.text}")
 

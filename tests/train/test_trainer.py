@@ -406,6 +406,16 @@ def test_two_processes_share_the_work_and_end_with_one_library(learns: Trains, t
     assert told[0]["library"] == json.loads(single.library.to_json())
 
 
+@pytest.mark.slow
+def test_the_example_shows_the_three_ways() -> None:
+    example = Path(__file__).parents[2] / "examples" / "three_ways.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True, timeout=150)
+    said = [line for line in done.stdout.splitlines() if "tensors" in line]
+    assert [line.rpartition(", ")[2] for line in said] == [
+        f"{count} of 21 tensors of the model changed" for count in (21, 0, 0)
+    ]
+
+
 def test_without_the_extra_one_line_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     import gym.train.grpo
 
