@@ -16,6 +16,7 @@ from gym.errors import ConfigError, MissingExtra, WeightsChanged
 from gym.llm.client import LLMClient
 from gym.train.grpo.manifest import Weights
 from gym.train.grpo.training_free_workflow import train
+from gym.train.grpo.workbench import window
 from tests.tiny_model import TRAIN, tiny
 
 Configured = Callable[..., RunConfig]
@@ -97,6 +98,14 @@ def test_a_folder_is_recognised_by_its_prefix_and_says_what_is_missing(tmp_path:
         Weights.of(f"hf:{tmp_path / 'nowhere'}")
     with pytest.raises(ConfigError, match=r"is no transformers model: it has no config\.json"):
         Weights.of(f"hf:{tmp_path}")
+
+
+def test_a_reflection_prompt_keeps_to_the_models_own_window(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 2048}), encoding="utf-8")
+    assert window(f"hf:{tmp_path}") == 2048
+    (tmp_path / "config.json").write_text(json.dumps({"text_config": {"n_positions": 512}}), encoding="utf-8")
+    assert window(f"hf:{tmp_path}") == 512
+    assert window("gpt-4o") is None
 
 
 def test_without_torch_one_line_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

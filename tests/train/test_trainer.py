@@ -356,6 +356,10 @@ def test_the_yaml_of_the_seeds_selects_the_mode(tmp_path: Path) -> None:
     assert (found.finetuning_type, found.continuous_learning_grpo) == ("grpo", True)
     assert (found.grpo_group_size, found.grpo_normalize_advantages) == (5, False)
     assert FinetuningArguments.of({"training_free": False, "finetuning_type": "lora"}) == FinetuningArguments("lora")
+    from transformers import HfArgumentParser
+
+    (parsed,) = HfArgumentParser(FinetuningArguments).parse_args_into_dataclasses(["--finetuning_type", "lora"])
+    assert parsed == FinetuningArguments("lora")
     with pytest.raises(ConfigError, match="did you mean 'finetuning_type'"):
         FinetuningArguments.of({"finetuning_typ": "lora"})
 
@@ -388,8 +392,9 @@ def test_two_processes_share_the_work_and_end_with_one_library(learns: Trains, t
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    alone = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1",
-             "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": os.pathsep.join([str(Path.cwd()), *filter(None, sys.path)])}  # fmt: skip
+    search = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2", "GLOO_SOCKET_IFNAME": "lo"}
+    alone = {**os.environ, **place, "OMP_NUM_THREADS": "1", "PYTHONPATH": search}
     script = [sys.executable, "-m", "tests.train.two_processes", str(tmp_path / "two")]
     both = [
         subprocess.Popen(script, env={**alone, "RANK": rank, "LOCAL_RANK": rank}, stdout=subprocess.PIPE, text=True)

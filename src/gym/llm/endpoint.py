@@ -130,7 +130,7 @@ async def open_transport(
         yield _scripted(endpoint.model)
         return
     if endpoint.hf:
-        async with open_hf(endpoint.model, endpoint.concurrency or BATCH) as adapter:
+        async with open_hf(endpoint.model, endpoint.concurrency or BATCH, endpoint.timeout_s) as adapter:
             yield adapter
         return
     if endpoint.local:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gym.core.chat import Completion, Message, Sampling
-from gym.errors import ConfigError, ContextExceeded, ToolsRefused
+from gym.errors import ConfigError, ContextExceeded, TimedOut, ToolsRefused
 from tests.tiny_model import TRAIN, Tiny, tiny
 
 pytestmark = TRAIN
@@ -73,6 +73,22 @@ async def test_temperature_0_takes_the_likeliest_and_draws_nothing(model: Tiny) 
         ],
     )
     assert cold.text == colder.text == plain.text
+
+
+async def test_what_the_models_own_settings_say_of_sampling_has_no_say(
+    model: Tiny, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = tiny()
+    told.model.generation_config.update(do_sample=True, temperature=0.3, top_k=2, top_p=0.5, repetition_penalty=2.0)
+    assert [one.text for one in await answers(told, REQUESTS)] == [one.text for one in await answers(model, REQUESTS)]
+    assert caplog.records == []
+
+
+async def test_an_answer_that_takes_too_long_is_given_up(model: Tiny) -> None:
+    adapter = model.adapter(timeout_s=0.2)
+    with pytest.raises(TimedOut, match=r"hf:tiny: no answer within 0\.2 s"):
+        await adapter.complete(asking("one"), Sampling(temperature=0.0, max_tokens=3900))
+    adapter.close()
 
 
 async def test_draws_follow_the_models_distribution() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gym.core.chat import Completion, Message, Sampling
-from gym.errors import ContextExceeded, ToolsRefused
+from gym.errors import ContextExceeded, TimedOut, ToolsRefused
 from gym.llm.hf.batcher import Batcher
 from gym.llm.hf.generation import Asked, Generator
 from gym.llm.hf.opening import BATCH
@@ -25,7 +25,7 @@ class HFAdapter:
 
     Temperature and top_p that a request does not give are 1. A request with a seed is answered the same in any batch, but for
     the rounding of a batch of another shape. Raises `ConfigError` for a tokenizer without a chat template; `complete` raises
-    `ContextExceeded` for a prompt that leaves no room, `ToolsRefused` for tools.
+    `ContextExceeded` for a prompt that leaves no room, `TimedOut` after `timeout_s`, `ToolsRefused` for tools.
     """
 
     def __init__(
@@ -36,19 +36,25 @@ class HFAdapter:
         name: str = "",
         batch_size: int = BATCH,
         context: int | None = None,
+        timeout_s: float | None = None,
         reuse_prefix: bool = True,
         shared: Callable[[Generate], Generate] = lambda generate: generate,
     ) -> None:
         """`context`: tokens of a prompt and its reply (default: the model's); `shared` may send parts of a batch elsewhere."""
         self.name = name or f"hf:{model.config.name_or_path or type(model).__name__}"
         self.template = ChatTemplate(tokenizer, self.name, _ends(model))
-        self.context = context or window(model)
+        self.context, self.timeout_s = context or window(model), timeout_s
         self.generator = Generator(model, self.template, reuse_prefix=reuse_prefix)
         self._batcher = Batcher[Asked, Completion](shared(self.generator.generate), batch_size, alike=_alike)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """One completion; other requests that wait at the same time are answered with it. A JSON schema is not enforced."""
-        return await asyncio.wrap_future(self._batcher.submit(self.asked(messages, sampling)))
+        asked = self.asked(messages, sampling)
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                return await asyncio.wrap_future(self._batcher.submit(asked))
+        except TimeoutError as error:
+            raise TimedOut(f"{self.name}: no answer within {self.timeout_s:g} s") from error
 
     def asked(self, messages: Sequence[Message], sampling: Sampling) -> Asked:
         """The request as the model takes it."""

@@ -14,6 +14,9 @@ from gym.llm.hf.draw import Draw, Ends, Row
 from gym.llm.hf.prefix import Prefixes, Reused
 from gym.llm.hf.prompt import ChatTemplate
 
+NEUTRAL: dict[str, Any] = {"temperature": 1.0, "top_p": 1.0, "top_k": 50, "repetition_penalty": 1.0}
+"""What `generate` takes for nothing said; otherwise it would take what the model's own settings say."""
+
 
 class Asked(NamedTuple):
     """A prompt as tokens and how its reply is drawn, of at most `limit` tokens."""
@@ -63,8 +66,9 @@ class Generator:
             attention_mask=mask.to(self.model.device),
             generation_config=GenerationConfig(
                 max_new_tokens=max(one.limit for one in batch),
-                do_sample=False,
-                repetition_penalty=1.0,
+                do_sample=False,  # `Draw` has drawn
+                use_cache=True,
+                **NEUTRAL,
                 pad_token_id=pad,
                 eos_token_id=sorted(self.template.ends),
             ),
@@ -98,13 +102,14 @@ def padded(prompts: Sequence[Sequence[int]], common: int, pad: int) -> tuple[tor
 
 @contextmanager
 def evaluating(model: Any) -> Iterator[None]:
-    """Dropout and its like are off, and back as they were afterwards."""
-    training = model.training
+    """Dropout and its like are off, and each module back as it was afterwards."""
+    training = [module for module in model.modules() if module.training]
     model.eval()
     try:
         yield
     finally:
-        model.train(training)
+        for module in training:
+            module.training = True
 
 
 def _cached(reused: Reused | None, place: int) -> int:

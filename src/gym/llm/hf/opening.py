@@ -26,7 +26,7 @@ class Loaded(NamedTuple):
 
 
 @asynccontextmanager
-async def open_hf(model: str, batch_size: int) -> AsyncIterator["HFAdapter"]:
+async def open_hf(model: str, batch_size: int, timeout_s: float | None = None) -> AsyncIterator["HFAdapter"]:
     """The model that `hf:PATH` names, until the context ends.
 
     Raises `ConfigError` when there is none or it cannot chat, `MissingExtra` without torch or transformers.
@@ -36,7 +36,9 @@ async def open_hf(model: str, batch_size: int) -> AsyncIterator["HFAdapter"]:
     found = await asyncio.to_thread(load, path)
     from gym.llm.hf.adapter import HFAdapter
 
-    adapter = HFAdapter(found.model, found.tokenizer, name=f"hf:{path.name}", batch_size=batch_size)
+    adapter = HFAdapter(
+        found.model, found.tokenizer, name=f"hf:{path.name}", batch_size=batch_size, timeout_s=timeout_s
+    )
     try:
         yield adapter
     finally:

@@ -61,7 +61,7 @@ class GRPOTrainer(TrlGRPOTrainer):
         self.finetuning_args = finetuning_args or FinetuningArguments()
         asked = [one for one in (continuous_learning_grpo, training_free) if one is not None]
         free = asked[0] if asked else self.finetuning_args.continuous_learning_grpo
-        args = args or GRPOConfig("output")
+        args = args or GRPOConfig("trainer_output")
         apply(self.finetuning_args, args)
         self.rewards = listed(reward_funcs)
         if free:

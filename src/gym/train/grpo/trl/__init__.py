@@ -1,4 +1,4 @@
 """What stands between TRL's trainer and the method: rows and problems, rewards both ways, the learner, its processes.
 
-Only `ranks` and `gym.train.grpo.trainer` import torch.
+`arguments`, `rows`, `rewards` and `learner` are free of torch.
 """

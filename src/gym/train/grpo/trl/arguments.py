@@ -31,6 +31,8 @@ class FinetuningArguments:
     def of(cls, config: RunConfig | str | Path | Mapping[str, Any]) -> Self:
         """From a run's settings, its YAML file, or a mapping under any of the keys' names (`training_free`, say).
 
+        As for a run, what says nothing of `continuous_learning_grpo` is training-free.
+
         Raises `ConfigError` for an unknown key, naming the nearest.
         """
         if isinstance(config, str | Path):

@@ -53,7 +53,7 @@ class TrainingFree:
         if self._adapter is None:
             model, tokenizer = self.trainer.model, self.trainer.processing_class
             self._weights = fingerprint(model)
-            name = f"{Path(str(model.config.name_or_path or type(model).__name__)).name}@{self._weights[:12]}"
+            name = f"hf:{Path(str(model.config.name_or_path or type(model).__name__)).name}@{self._weights[:12]}"
             self._adapter = HFAdapter(model, tokenizer, name=name, batch_size=self.width, shared=self.ranks.shared)
         return self._adapter
 
