@@ -23,9 +23,10 @@ from gym.evaluation.record import answers, dollars, identity, write
 from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
+from gym.train.grpo.frozen import Weights
 from gym.train.grpo.gate import require_problems
 from gym.train.grpo.learning import ACTOR, Learning
-from gym.train.grpo.manifest import Weights, manifest
+from gym.train.grpo.manifest import manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.requirements import before_spending, require_training_free
 from gym.train.grpo.rewards.base import self_test
@@ -79,6 +80,8 @@ async def atrain(
             watch.say(note)
         await self_test(reward or held_out_reward(config))
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
+        if folder.has_calls():
+            weights.require_begun(folder.root)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
             return await work(Workbench(config, task, folder, session, watch, reward), weights)
 
@@ -130,10 +133,11 @@ def seconds(bench: Workbench, measured_s: float) -> float:
 
 
 def write_manifest(bench: Workbench, weights: Weights) -> None:
-    """manifest.json as things stand."""
+    """manifest.json as things stand, and the digests of every tensor beside it."""
     isolation = bench.session.agent.isolation if bench.session.agent else None
     content = manifest(bench.config, bench.task.inputs(), weights, bench.session.log, isolation)
     bench.folder.write_json("manifest.json", content)
+    weights.keep(bench.folder.root, bench.config.model_name_or_path)
 
 
 async def measure(bench: Workbench, name: str, problems: Sequence[Problem], library: Library) -> Evaluation | None:
