@@ -32,6 +32,7 @@ from gym.train.grpo.requirements import before_spending, require_training_free
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.session import open_session
+from gym.train.grpo.signature import sign_library
 from gym.train.grpo.task import held_out_reward, library_input, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
 from gym.train.grpo.workbench import Workbench
@@ -122,6 +123,7 @@ async def work(bench: Workbench, weights: Weights) -> Run:
     )
     write_report(bench.folder, report)
     checked.require_unchanged()
+    sign(bench, checked)
     return Run(bench.folder.root, library, steps, before, after, gained, report)
 
 
@@ -138,6 +140,14 @@ def write_manifest(bench: Workbench, weights: Weights) -> None:
     content = manifest(bench.config, bench.task.inputs(), weights, bench.session.log, isolation)
     bench.folder.write_json("manifest.json", content)
     weights.keep(bench.folder.root, bench.config.model_name_or_path)
+
+
+def sign(bench: Workbench, weights: Weights) -> None:
+    """Bind the run's library to its model, by the user's key; it is said when that cannot be."""
+    file, config = bench.folder.path("experiences.json"), bench.config
+    if file.exists():
+        told = sign_library(file, config.model_name_or_path, weights.after, key_file=config.signing_key)
+        bench.watch.say(told)
 
 
 async def measure(bench: Workbench, name: str, problems: Sequence[Problem], library: Library) -> Evaluation | None:

@@ -8,7 +8,7 @@ from gym.train.grpo.frozen.files import fingerprint, remembered, size_of, whole_
 from gym.train.grpo.frozen.module import of_module
 from gym.train.grpo.frozen.parts import Difference, Fingerprint, Part, differences, named
 from gym.train.grpo.frozen.record import EVALUATION, Held, Record, manifest_path, read_record, record_path
-from gym.train.grpo.frozen.weights import Weights
+from gym.train.grpo.frozen.weights import Weights, weights_at
 
 __all__ = [
     "EVALUATION",
@@ -27,5 +27,5 @@ __all__ = [
     "record_path",
     "remembered",
     "size_of",
-    "whole_digest",
+    "weights_at", "whole_digest",
 ]  # fmt: skip

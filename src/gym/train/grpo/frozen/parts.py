@@ -122,9 +122,13 @@ def _change(was: Part, now: Part) -> str:
     if was.sha256 != now.sha256:
         return "changed"
     if was.tied_to != now.tied_to:
-        return f"changed: it shares its memory with {now.tied_to or 'none'!r} instead of {was.tied_to or 'none'!r}"
+        return f"changed: it is {_tie(now)} instead of {_tie(was)}"
     return ""
 
 
 def _form(part: Part) -> str:
     return f"{part.dtype} {'×'.join(map(str, part.shape)) or 'scalar'}"
+
+
+def _tie(part: Part) -> str:
+    return f"one with {part.tied_to!r}" if part.tied_to else "a tensor of its own"

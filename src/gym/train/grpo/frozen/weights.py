@@ -35,10 +35,11 @@ class Weights:
     @classmethod
     def of(cls, model: str) -> "Weights":
         """The weights a model id names, read now; an embedded model that is not cached is fetched first."""
-        if is_embedded(model) and not model.lower().endswith(".gguf") and cached(find(model)) is None:
+        if is_embedded(model) and not _is_gguf(model) and cached(find(model)) is None:
             fetch(find(model).name)
-        path = weights_at(model)
-        return cls() if path is None else cls(path, remembered(path))
+        if (path := weights_at(model)) is None:
+            return cls()
+        return cls(path, remembered(check_gguf(path) if _is_gguf(model) else path))
 
     @property
     def before(self) -> str | None:
@@ -100,18 +101,20 @@ class Weights:
 def weights_at(model: str) -> Path | None:
     """The file or folder of weights that a model id names; None for a model behind an API.
 
-    Raises `ConfigError` when it is not there, and for an embedded model that is not cached; nothing is fetched.
+    Raises `ConfigError` for an embedded model that is unknown or not cached; nothing is fetched, no path is looked at.
     """
-    if model.startswith(HF_PREFIX):
-        return Path(model.removeprefix(HF_PREFIX)).expanduser().absolute()
+    name = model.removeprefix(HF_PREFIX).removeprefix(PREFIX)
+    if model.startswith(HF_PREFIX) or _is_gguf(model):
+        return Path(name).expanduser().absolute()
     if not is_embedded(model):
         return None
-    name = model.removeprefix(PREFIX)
-    if name.lower().endswith(".gguf"):
-        return check_gguf(Path(name).expanduser().absolute())
     if (path := cached(find(name))) is None:
         raise ConfigError(f"the embedded model {name!r} is not here: gym model get {name}")
     return path
+
+
+def _is_gguf(model: str) -> bool:
+    return model.lower().endswith(".gguf")
 
 
 def _saved_digest(file: Path) -> str | None:
