@@ -55,8 +55,14 @@ class Opened(NamedTuple):
 
 
 def key_path(path: str | Path = "", environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the user's key is: `path`, else `$ZOO_GYM_KEY`, else `node.pem` in the user's configuration folder."""
-    return Path(path or environ.get(KEY_VARIABLE) or Path(user_config_dir("zoo-gym")) / "node.pem").expanduser()
+    """Where the user's key is: `path`, else `$ZOO_GYM_KEY`, else `node.pem` in the user's configuration folder.
+
+    Raises `ConfigError` for a user without a home.
+    """
+    try:
+        return Path(path or environ.get(KEY_VARIABLE) or Path(user_config_dir("zoo-gym")) / "node.pem").expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"this user has no home for a key: set {KEY_VARIABLE} to a file") from error
 
 
 def open_key(path: Path) -> Opened:

@@ -153,13 +153,14 @@ def test_what_changed_during_the_run_is_told_apart(tmp_path: Path, toy: Path) ->
 
 
 def test_a_run_that_goes_on_with_other_weights_is_stopped_and_told(run: Path, toy: Path) -> None:
-    Weights.of(str(toy)).require_begun(run)
+    Weights.of(str(toy)).require_begun(run, str(toy))
     flip(toy, -80)
     with pytest.raises(WeightsChanged, match=r"not those that run .* began with: .*'output_norm.weight' changed; give"):
-        Weights.of(str(toy)).require_begun(run)
+        Weights.of(str(toy)).require_begun(run, str(toy))
+    Weights.of(str(toy)).require_begun(run, "another")
     (run / "weights.json").write_text("{", encoding="utf-8")
     with pytest.raises(WeightsChanged, match=r"SHA-256 \w+ then, \w+ now; give"):
-        Weights.of(str(toy)).require_begun(run)
+        Weights.of(str(toy)).require_begun(run, str(toy))
 
 
 def test_weights_that_are_gone_at_the_end_are_a_change(toy: Path) -> None:
@@ -171,13 +172,18 @@ def test_weights_that_are_gone_at_the_end_are_a_change(toy: Path) -> None:
 
 def test_a_folder_that_is_no_run_or_a_damaged_manifest_is_the_users_mistake(run: Path, tmp_path: Path) -> None:
     (run / "manifest.json").write_text('{"weights": []}', encoding="utf-8")
-    for path, told in ((tmp_path, "has no manifest.json"), (run, "is no readable manifest")):
+    nowhere = tmp_path / "nowhere"
+    for path, told in (
+        (tmp_path, "has no manifest.json"),
+        (nowhere, "has no manifest.json"),
+        (run, "is no readable manifest"),
+    ):
         result = verify(path)
         assert isinstance(result.exception, ConfigError)
         assert told in str(result.exception)
     assert verify().exit_code == 2
     assert verify(run, "--key", "ab").exit_code == 2
-    assert verify(tmp_path / "nowhere").exit_code == 2
+    assert "there is no library" in str(verify("--library", nowhere).exception)
 
 
 def test_a_signed_library_is_confirmed_with_signer_and_model(run: Path, toy: Path, tmp_path: Path) -> None:

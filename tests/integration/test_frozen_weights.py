@@ -12,6 +12,7 @@ from gym.cli.main import gym
 from gym.config import RunConfig, load_config
 from gym.errors import WeightsChanged
 from gym.llm.meter import Meter
+from gym.train.grpo.fork import fork_run
 from gym.train.grpo.frozen import fingerprint
 from gym.train.grpo.frozen.gguf import gguf_sections
 from gym.train.grpo.training_free_workflow import train
@@ -55,6 +56,22 @@ def flip(path: Path) -> None:
         file.write(bytes([byte ^ 16]))
 
 
+def test_a_training_run_and_an_evaluation_in_its_folder_are_both_verified(
+    weights: Path, config: Callable[[str], RunConfig], tmp_path: Path
+) -> None:
+    run = train(config("both")).folder
+    arguments = ["--data", str(tmp_path / "train.jsonl"), "--reward", "normalized", "--model", str(weights), "--k", "1"]
+    places = ["--output-dir", str(run.parent), "--experiment-name", run.name, "--rollout-max-tokens", "4", "--quiet"]
+    assert CliRunner().invoke(gym, ["eval", *arguments, *places], catch_exceptions=False).exit_code == 0
+    found = CliRunner().invoke(gym, ["verify", str(run), "--json"])
+    checks = json.loads(found.stdout)["checks"]
+    assert [Path(check["subject"]).name for check in checks] == ["manifest.json", "manifest-eval.json"]
+    assert [check["verdict"] for check in checks] == ["unchanged", "unchanged"]
+    flip(weights)
+    found = CliRunner().invoke(gym, ["verify", str(run / "manifest-eval.json")])
+    assert (found.exit_code, found.stdout.splitlines()[1:]) == (4, [f"  tensor {TENSOR!r} changed"])
+
+
 def test_a_bit_that_flips_between_two_runs_is_caught_by_name(weights: Path, config: Callable[[str], RunConfig]) -> None:
     first = train(config("first")).folder
     whole = fingerprint(weights).whole
@@ -68,6 +85,8 @@ def test_a_bit_that_flips_between_two_runs_is_caught_by_name(weights: Path, conf
     assert CliRunner().invoke(gym, ["verify", str(second)]).exit_code == 0
     with pytest.raises(WeightsChanged, match=f"not those that run .* began with: SHA-256 {whole} then.*{TENSOR!r}"):
         train(config("first"))
+    with pytest.raises(WeightsChanged, match="not those that run .*forked.* began with"):
+        train(fork_run(config("first"), "forked"))
 
 
 class Failing(Silent):

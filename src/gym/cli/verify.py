@@ -18,8 +18,8 @@ SHOWN = 20
 
 
 @click.command()
-@click.argument("run", required=False, type=click.Path(path_type=Path, exists=True))
-@click.option("--library", metavar="PATH", type=click.Path(path_type=Path, exists=True),
+@click.argument("run", required=False, type=click.Path(path_type=Path))
+@click.option("--library", metavar="PATH", type=click.Path(path_type=Path),
               help="Check this library, or this run's, against its signature instead.")  # fmt: skip
 @click.option("--model", metavar="PATH", default="", help="Where the weights are.  [default: where the run found them]")
 @click.option("--key", metavar="KEY", default="", help="With --library: the public key to expect.  [default: your own]")

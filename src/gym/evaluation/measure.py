@@ -65,7 +65,7 @@ async def measure(
     async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         if folder.has_calls():
-            weights.require_begun(folder.root, _ending(folder))
+            weights.require_begun(folder.root, config.model_name_or_path, _ending(folder))
         took = await _take(instrument, target, library, compare=compare)
         again = await instrument.take("again", target.reseeded(), library or Library()) if checks.again else None
         there = [

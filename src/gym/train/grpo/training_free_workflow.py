@@ -82,7 +82,7 @@ async def atrain(
         await self_test(reward or held_out_reward(config))
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         if folder.has_calls():
-            weights.require_begun(folder.root)
+            weights.require_begun(folder.root, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
             return await work(Workbench(config, task, folder, session, watch, reward), weights)
 

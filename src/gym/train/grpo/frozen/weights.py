@@ -65,13 +65,14 @@ class Weights:
             f"weights {str(self.path)!r} changed during the run: SHA-256 {self.before} before, {self.after} after{what}"
         )
 
-    def require_begun(self, run: Path, ending: str = "") -> None:
-        """Raise `WeightsChanged` when the run in that folder, which goes on now, began with other weights."""
-        kept, saved = None, _saved_digest(manifest_path(run, ending))
-        if self.began is None or saved in (None, self.before):
-            return
-        with suppress(ConfigError):
+    def require_begun(self, run: Path, model: str, ending: str = "") -> None:
+        """Raise `WeightsChanged` when the run in that folder, which goes on now, began with other weights of the model."""
+        kept = None
+        with suppress(ConfigError):  # a damaged record names nothing; the manifest still has the whole
             kept = read_record(record_path(run, ending))
+        saved = kept.files.before.whole if kept else _saved_digest(manifest_path(run, ending))
+        if self.began is None or saved in (None, self.before) or (kept and kept.model != model):
+            return
         what = f": {named(differences(kept.files.before, self.began))}" if kept else ""
         raise WeightsChanged(
             f"weights {str(self.path)!r} are not those that run {str(run)!r} began with: SHA-256 {saved} then, "
