@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from gym.cli.main import gym
 from gym.errors import ConfigError, WeightsChanged
 from gym.signing import open_key
-from gym.train.grpo.frozen import Weights, fingerprint
+from gym.train.grpo.frozen import Held, Weights, fingerprint, read_record
 from gym.train.grpo.signature import sign_library
 from tests.toy_weights import flip, folder, gguf, run_of
 
@@ -152,6 +152,18 @@ def test_what_changed_during_the_run_is_told_apart(tmp_path: Path, toy: Path) ->
     assert checked(run)["differences"] == ["during the run: tensor 'output_norm.weight' changed"]
 
 
+def test_a_module_that_changed_in_memory_is_told_beside_its_files(run: Path, tmp_path: Path) -> None:
+    record = read_record(run / "weights.json")
+    assert record is not None
+    was, became = record.files.before, fingerprint(gguf(tmp_path / "other.gguf", name="Boy"))
+    for memory, code in ((Held(before=was, after=was.whole), 0), (Held(before=was, after="ab", became=became), 4)):
+        held = record.model_copy(update={"memory": memory})
+        (run / "weights.json").write_text(held.to_json(), encoding="utf-8")
+        found = checked(run)
+        assert found["exit_code"] == code
+    assert found["differences"] == ["in memory: metadata 'general.name' changed"]
+
+
 def test_a_run_that_goes_on_with_other_weights_is_stopped_and_told(run: Path, toy: Path) -> None:
     Weights.of(str(toy)).require_begun(run, str(toy))
     flip(toy, -80)
@@ -264,6 +276,9 @@ def test_a_statement_that_was_edited_is_not_signed(run: Path, tmp_path: Path, fi
     found = checked("--library", run)
     assert found["exit_code"] == 4
     assert "the signature is not valid" in found["differences"][0]
+    content["statement"][field] = []
+    file.write_text(json.dumps(content), encoding="utf-8")
+    assert "is broken" in checked("--library", run)["differences"][0]
 
 
 def test_a_broken_signature_is_a_difference_and_a_missing_one_a_mistake(run: Path) -> None:

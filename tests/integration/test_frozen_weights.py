@@ -85,7 +85,7 @@ def test_a_bit_that_flips_between_two_runs_is_caught_by_name(weights: Path, conf
     assert CliRunner().invoke(gym, ["verify", str(second)]).exit_code == 0
     with pytest.raises(WeightsChanged, match=f"not those that run .* began with: SHA-256 {whole} then.*{TENSOR!r}"):
         train(config("first"))
-    with pytest.raises(WeightsChanged, match="not those that run .*forked.* began with"):
+    with pytest.raises(WeightsChanged, match=r"not those that run .*forked.* began with"):
         train(fork_run(config("first"), "forked"))
 
 

@@ -37,7 +37,7 @@ class Statement(Value):
     zoo_gym: str
     at: str
     """ISO 8601."""
-    public_key: str
+    public_key: str = Field(pattern="^ed25519:[0-9a-f]{64}$")
 
 
 class Signed(Value):

@@ -32,10 +32,11 @@ FOLDER_SUFFIXES = frozenset(
     {*_LAYOUTS, ".bin", ".pt", ".pth", ".h5", ".msgpack", ".json", ".txt", ".model", ".tiktoken", ".jinja", ".py"}
 )
 """What of a model folder decides how the model answers: weights, configuration, tokenizer, chat template, own code."""
-_T = TypeVar("_T")
+WEIGHTS_SUFFIXES = frozenset({".gguf", ".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack"})
+
 _FORM = "1"
 """Of a remembered fingerprint; another one when parts are told in another way."""
-WEIGHTS_SUFFIXES = frozenset({".gguf", ".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack"})
+_T = TypeVar("_T")
 
 
 def whole_digest(path: Path, progress: Progress = unheard) -> str:
@@ -72,9 +73,13 @@ def remembered(path: Path) -> Fingerprint:
 
 
 def size_of(path: Path) -> int:
-    """The bytes that a fingerprint of the model at `path` reads."""
-    files = folder_files(path) if path.is_dir() else gguf_files(path)
-    return sum(file.stat().st_size for file in files if file.exists())
+    """The bytes that a fingerprint of the model at `path` reads; raises as `whole_digest`."""
+
+    def sizes() -> int:
+        files = folder_files(path) if path.is_dir() else gguf_files(path)
+        return sum(file.stat().st_size for file in files)
+
+    return _read(path, sizes)
 
 
 def gguf_files(path: Path) -> tuple[Path, ...]:

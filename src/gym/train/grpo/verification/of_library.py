@@ -42,7 +42,7 @@ def _judged(
         said = (
             f"{file} is what {signed.statement.public_key} signed on {signed.statement.at} for {signed.statement.model}"
         )
-    if not known:
+    if not known and not found:
         said += ", a key that nothing here vouches for: give the one you expect with --key"
     return Check(
         subject=str(file),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import yaml
 
 from gym.errors import ConfigError
-from gym.train.grpo.frozen import EVALUATION, Record, differences, manifest_path, read_record, record_path
+from gym.train.grpo.frozen import EVALUATION, Held, Record, differences, manifest_path, read_record, record_path
 from gym.train.grpo.verification.check import Check, Reading, changed_since, digest_now, silent, weights_of
 
 UNFINISHED = "the run has not ended: compared with what it began with"
@@ -49,7 +49,7 @@ def _verify(told: _Told, model: str, reading: Reading) -> Check:
     path = weights_of(model or told.model)
     now = digest_now(path, reading)
     since = () if now == told.after else changed_since(told.before, now, path, told.record, reading)
-    found = (*_during(told), *since, *_in_memory(told.record))
+    found = (*_during(told), *since)
     return Check(
         subject=subject,
         verdict="changed" if found else "unchanged",
@@ -63,20 +63,20 @@ def _verify(told: _Told, model: str, reading: Reading) -> Check:
 
 
 def _during(told: _Told) -> Sequence[str]:
-    """What changed while the run was at it."""
-    if told.after in (None, told.before):
-        return ()
-    held = told.record.files if told.record else None
-    parts = differences(held.before, held.became) if held and held.became else ()
-    return [f"during the run: {part}" for part in parts] or [f"during the run: {told.before} became {told.after}"]
+    """What changed while the run was at it, in its files and in the module it held in memory, where it had one."""
+    files, memory = (told.record.files, told.record.memory) if told.record else (None, None)
+    found = [f"during the run: {what}" for what in _became(told.before, told.after, files)]
+    if memory:
+        found += [f"in memory: {what}" for what in _became(memory.before.whole, memory.after, memory)]
+    return found
 
 
-def _in_memory(record: Record | None) -> Sequence[str]:
-    """What of the module in memory changed, where the run had one."""
-    held = record.memory if record else None
-    if held is None or held.became is None:
+def _became(before: str | None, after: str | None, held: Held | None) -> Sequence[str]:
+    if after in (None, before):
         return ()
-    return [f"in memory: {part}" for part in differences(held.before, held.became)]
+    if held and held.became and held.before.whole == before:
+        return [str(part) for part in differences(held.before, held.became)]
+    return [f"SHA-256 {before} became {after}"]
 
 
 def _told(run: Path, ending: str) -> _Told:
