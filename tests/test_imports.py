@@ -16,6 +16,8 @@ import gym.train.grpo
         ("from gym.train.grpo import SemanticExtractor", "numpy rich"),
         ("import gym.train.grpo.rewards.worker", "aiohttp numpy rich math_verify"),
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
+        ("import gym.signing", "cryptography"),
+        ("import gym.train.grpo.verification", "aiohttp cryptography numpy rich torch transformers"),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
