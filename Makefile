@@ -46,7 +46,8 @@ docs: $(READY) ## write the generated pages (command line, configuration)
 bench: $(READY) ## benchmarks, each beside its reference (ONLY=throughput for one, SCALE=0.1 for a quick look)
 	@$(BIN)/python -m bench $(ONLY) --scale $(SCALE)
 
-bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=0.5)
+bench-learning: SCALE = 0.5
+bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=1)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/python -m bench.learning --scale $(SCALE)
 

@@ -22,6 +22,8 @@ TRAIN = "torch transformers trl peft accelerate"
         ("import gym", TRAIN),
         ("import gym.train.grpo.training_free_workflow, gym.evaluation.measure", TRAIN),
         ("import gym.llm.hf.place, gym.llm.hf.opening, gym.llm.endpoint", TRAIN),
+        ("import gym.signing", "cryptography"),
+        ("import gym.train.grpo.verification", "aiohttp cryptography numpy rich torch transformers"),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:

@@ -57,6 +57,7 @@ EXECUTION_KEYS = frozenset(
         "outage_patience",
         "save_steps",
         "logging_steps",
+        "signing_key",
         "output_dir",
         "experiment_name",
         "budget_usd",
@@ -339,6 +340,9 @@ class RunConfig(BaseModel):
 
     output_dir: str = Field(default="output", description="where runs are kept")
     experiment_name: str = Field(default="", description="folder of this run below output_dir")
+    signing_key: str = Field(
+        default="", description="key file that signs the library (default: $ZOO_GYM_KEY, else one that is made for you)"
+    )
     save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
     logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from gym.cli.main import gym
 from gym.config import RunConfig, load_config
-from gym.errors import ConfigError, MissingExtra, WeightsChanged
+from gym.errors import ConfigError, MissingExtra
 from gym.llm.client import LLMClient
-from gym.train.grpo.manifest import Weights
+from gym.llm.hf.place import locate
 from gym.train.grpo.training_free_workflow import train
 from gym.train.grpo.workbench import window
 from tests.tiny_model import TRAIN, tiny
@@ -95,9 +95,9 @@ def test_a_folder_is_recognised_by_its_prefix_and_says_what_is_missing(tmp_path:
     assert load_config(None, {"model": "x", "api_mode": "false"}, environ={}).model_name_or_path == "hf:x"
     assert load_config(None, {"model": "local:x", "api_mode": "false"}, environ={}).model_name_or_path == "local:x"
     with pytest.raises(ConfigError, match=r"is no transformers model: it does not exist"):
-        Weights.of(f"hf:{tmp_path / 'nowhere'}")
+        locate(f"hf:{tmp_path / 'nowhere'}")
     with pytest.raises(ConfigError, match=r"is no transformers model: it has no config\.json"):
-        Weights.of(f"hf:{tmp_path}")
+        locate(f"hf:{tmp_path}")
 
 
 def test_a_reflection_prompt_keeps_to_the_models_own_window(tmp_path: Path) -> None:
@@ -113,23 +113,6 @@ def test_without_torch_one_line_names_the_extra(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r"needs the extra \[train\]: pip install 'zoo-gym\[train\]'"):
         LLMClient(model=f"hf:{tmp_path}").chat("Hello?")
-
-
-def test_a_changed_byte_of_any_weight_file_is_a_change_of_the_weights(tmp_path: Path) -> None:
-    for name, content in (
-        ("config.json", "{}"),
-        ("a.safetensors", "one"),
-        ("part/b.bin", "two"),
-        ("notes.md", "three"),
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    before = Weights.of(f"hf:{tmp_path}")
-    (tmp_path / "notes.md").write_text("four", encoding="utf-8")
-    before.read_again().require_unchanged()
-    (tmp_path / "part/b.bin").write_text("twO", encoding="utf-8")
-    with pytest.raises(WeightsChanged, match="changed during the run"):
-        before.read_again().require_unchanged()
 
 
 @TRAIN

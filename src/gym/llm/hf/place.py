@@ -1,6 +1,5 @@
 """Where a local transformers model is: `hf:FOLDER` (what `save_pretrained` leaves) or `hf:FILE.gguf`. Free of torch."""
 
-import hashlib
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -8,10 +7,9 @@ from typing import Any
 
 from gym.errors import ConfigError, MissingExtra
 from gym.llm.local.catalogue import is_embedded
-from gym.llm.local.weights import check_gguf, weights_digest
+from gym.llm.local.weights import check_gguf
 
 PREFIX = "hf:"
-WEIGHT_SUFFIXES = frozenset({".safetensors", ".bin", ".pt", ".gguf"})
 NEEDED = ("torch", "transformers")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions")
 """What the architectures call it in config.json."""
@@ -43,21 +41,6 @@ def locate(model: str) -> Path:
     raise ConfigError(
         f"{model!r} is no transformers model: {why}; give hf:FOLDER as save_pretrained leaves it, or hf:FILE.gguf"
     )
-
-
-def weight_files(path: Path) -> tuple[Path, ...]:
-    """The files below a model's folder that hold tensors, sorted by name; a GGUF file is its own."""
-    if path.is_file():
-        return (path,)
-    return tuple(sorted(file for file in path.rglob("*") if file.suffix in WEIGHT_SUFFIXES and file.is_file()))
-
-
-def digest(path: Path) -> str:
-    """SHA-256 of a GGUF file, as `sha256sum` gives it; of a folder, that of a list of its weight files and theirs."""
-    if path.is_file():
-        return weights_digest(path)
-    lines = (f"{weights_digest(file)}  {file.relative_to(path).as_posix()}\n" for file in weight_files(path))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def context(model: str) -> int | None:

@@ -1,12 +1,10 @@
 """The training-free mode of a trainer: its rows as problems, its model as a `ChatModel`, its steps those of the learner."""
 
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate.utils import gather_object
 from torch.utils.data import Sampler
 
@@ -15,6 +13,7 @@ from gym.core.chat import ChatModel
 from gym.core.problem import Problem
 from gym.errors import ConfigError, WeightsChanged
 from gym.llm.hf.adapter import HFAdapter
+from gym.train.grpo.frozen import Fingerprint, differences, named, of_module
 from gym.train.grpo.task import Task, load_domain
 from gym.train.grpo.trl.learner import Learner, Parts, State, Told, open_parts
 from gym.train.grpo.trl.ranks import Ranks
@@ -45,15 +44,15 @@ class TrainingFree:
         self.learner = Learner(lambda: open_parts(self._parts(None if isinstance(reflector, str) else reflector)))
         self._adapter: HFAdapter | None = None
         self._waiting: list[Row] = []
-        self._weights = ""
+        self._began: Fingerprint | None = None
 
     @property
     def adapter(self) -> HFAdapter:
         """The trainer's model, made when it is where it computes; named after its weights, which the record's answers hang on."""
         if self._adapter is None:
             model, tokenizer = self.trainer.model, self.trainer.processing_class
-            self._weights = fingerprint(model)
-            name = f"hf:{Path(str(model.config.name_or_path or type(model).__name__)).name}@{self._weights[:12]}"
+            self._began = of_module(model)
+            name = f"hf:{Path(str(model.config.name_or_path or type(model).__name__)).name}@{self._began.whole[:12]}"
             self._adapter = HFAdapter(model, tokenizer, name=name, batch_size=self.width, shared=self.ranks.shared)
         return self._adapter
 
@@ -96,10 +95,9 @@ class TrainingFree:
             return
         self._adapter.close()
         self._adapter = None
-        if (now := fingerprint(self.trainer.model)) != self._weights:
-            raise WeightsChanged(
-                f"the model's weights changed while its library learned: {self._weights} before, {now} after"
-            )
+        began, now = self._began, of_module(self.trainer.model)
+        if began is not None and began.whole != now.whole:
+            raise WeightsChanged(f"weights changed while the library learned: {named(differences(began, now))}")
 
     def _parts(self, reflector: ChatModel | None) -> Parts:
         trainer, adapter = self.trainer, self.adapter
@@ -140,12 +138,3 @@ class Order(Sampler):
 
     def __len__(self) -> int:
         return len(self._repeats)
-
-
-def fingerprint(model: Any) -> str:
-    """SHA-256 over every parameter and buffer of a model, names and bytes, 64 hex digits."""
-    found = hashlib.sha256()
-    for name, tensor in sorted({**dict(model.named_parameters()), **dict(model.named_buffers())}.items()):
-        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        found.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()
