@@ -74,17 +74,12 @@ def test_a_run_learns_without_a_server_and_its_weights_are_proven_to_stay(
 
 
 @TRAIN
-def test_gym_eval_answers_with_it_too(configured: Configured, folder: Path, tmp_path: Path) -> None:
+def test_gym_eval_answers_with_it_too(
+    configured: Configured, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     configured()  # writes the files
-    words = [
-        "eval",
-        "--data",
-        str(tmp_path / "test.jsonl"),
-        "--reward",
-        "tiny_script:vowels",
-        "--model",
-        f"hf:{folder}",
-    ]
+    monkeypatch.chdir(tmp_path)
+    words = ["eval", "--data", "test.jsonl", "--reward", "tiny_script:vowels", "--model", f"hf:{folder}"]
     done = CliRunner().invoke(gym, [*words, "--k", "2", "--rollout-max-tokens", "8", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
