@@ -53,7 +53,9 @@ class Effort(Value):
     """None where weights were not counted."""
 
 
-def learned_with(total: Mapping[str, Any], measured: Sequence[Score], usd: Iterable[float | None], *, chat: bool) -> dict[str, Any]:
+def learned_with(
+    total: Mapping[str, Any], measured: Sequence[Score], usd: Iterable[float | None], *, chat: bool
+) -> dict[str, Any]:
     """Calls, tokens and dollars of a run (`total` of `Meter.snapshot()`) without those of its held-out answers.
 
     `measured`: evaluations of which each was asked once; `usd`: what each came to. With `chat` an answer is one call.

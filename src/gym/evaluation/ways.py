@@ -110,10 +110,11 @@ def compare_ways(ways: Sequence[Way], *, seed: int = 0) -> Ways:
     gains = [paired(tallies[0], found, seed=seed) for found in tallies[1:]]
     for way, gain in zip(ways[1:], gains, strict=True):
         if not gain.n_problems:
-            raise ConfigError(f"{ways[0].label!r} and {way.label!r} share no problem with a scored answer on both sides")
+            raise ConfigError(
+                f"{ways[0].label!r} and {way.label!r} share no problem with a scored answer on both sides"
+            )
     lines = (
-        _line(way, score(found), gain, seed)
-        for way, found, gain in zip(ways, tallies, [None, *gains], strict=True)
+        _line(way, score(found), gain, seed) for way, found, gain in zip(ways, tallies, [None, *gains], strict=True)
     )
     return Ways(lines=tuple(lines), notes=tuple(_notes(ways, gains)))
 

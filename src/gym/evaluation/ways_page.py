@@ -99,7 +99,9 @@ def elsewhere(found: Ways) -> Iterator[Section]:
         header = ("", "before [95 %]", "after [95 %]", "difference", "p", "verdict")
         text = "Problems of another kind before and after learning: a loss is what was forgotten."
         yield Section(
-            f"Elsewhere: {dataset}", (text,), Table(f"Scores elsewhere: {dataset}", header, rows, frozenset({1, 2, 3, 4}))
+            f"Elsewhere: {dataset}",
+            (text,),
+            Table(f"Scores elsewhere: {dataset}", header, rows, frozenset({1, 2, 3, 4})),
         )
 
 

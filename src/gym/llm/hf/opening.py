@@ -58,7 +58,7 @@ def load(path: Path) -> Loaded:
     folder, file = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
     offline: dict[str, Any] = {"local_files_only": True, **file}
     try:
-        with _quiet():
+        with quiet():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left", **offline)
             model = AutoModelForCausalLM.from_pretrained(str(folder), dtype="auto" if gpu else torch.float32, **offline)
     except Exception as error:  # a folder may hold anything, and its loader has no error of its own
@@ -68,8 +68,8 @@ def load(path: Path) -> Loaded:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """The loader says nothing about itself: its bars and warnings would run through a command's output."""
+def quiet() -> Iterator[None]:
+    """Transformers says nothing about itself: its bars and warnings would run through a command's output."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

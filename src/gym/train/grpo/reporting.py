@@ -75,7 +75,11 @@ def report_of(
         overhead_share=overhead_share,
         seconds=seconds,
         effort=effort_of(
-            config, session, weights, learning_s=sum(step.seconds for step in steps), seconds=seconds,
+            config,
+            session,
+            weights,
+            learning_s=sum(step.seconds for step in steps),
+            seconds=seconds,
             measured=(before, closed_book, after if library != start else None),
         ),
         notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),

@@ -39,7 +39,7 @@ class Training(Value):
     def of(
         cls, way: GradientWay, *, learning_rate: float | None = None, rank: int = 8, settings: tuple[str, ...] = ()
     ) -> "Training":
-        """From the command line; `settings` are `KEY=VALUE`, a value in YAML. Raises `ConfigError` for what has a name of ours."""
+        """From the command line: `settings` are `KEY=VALUE`, a value in YAML; raises `ConfigError` for a key of ours."""
         more = dict(map(_setting, settings))
         rate = LEARNING_RATES[way] if learning_rate is None else learning_rate
         return cls(way=way, learning_rate=rate, rank=rank, more=more)
@@ -75,13 +75,19 @@ def gradient_config(config: RunConfig, way: GradientWay) -> RunConfig:
             f"gradients need weights of this machine: give --model hf:FOLDER or hf:FILE.gguf, not {config.model_name_or_path!r}"
         )
     if config.mode != "chat":
-        raise ConfigError(f"mode: {config.mode} is for the training-free method; a gradient baseline answers at once (chat)")
+        raise ConfigError(
+            f"mode: {config.mode} is for the training-free method; a gradient baseline answers at once (chat)"
+        )
     if config.executor != "local":
         raise ConfigError("executor: a gradient baseline trains in this process; leave it at local")
     if (config.reward == "judge") and not (config.judge_model or config.judge_base_url):
-        raise ConfigError("reward: judge without --judge-model would be judged by the model that is trained: name another one")
+        raise ConfigError(
+            "reward: judge without --judge-model would be judged by the model that is trained: name another one"
+        )
     if config.grpo_group_size < 2:
-        raise ConfigError("grpo_group_size: one answer has no other to compare it with; a gradient baseline needs 2 or more")
+        raise ConfigError(
+            "grpo_group_size: one answer has no other to compare it with; a gradient baseline needs 2 or more"
+        )
     named = config.experiment_name or ("" if "output_dir" in config.model_fields_set else default_name(config, way))
     return config.model_copy(
         update={"continuous_learning_grpo": False, "finetuning_type": way, "experiment_name": named}

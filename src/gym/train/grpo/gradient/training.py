@@ -3,20 +3,19 @@
 import asyncio
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from peft import LoraConfig
-from transformers import TrainerCallback
+from transformers import PrinterCallback, TrainerCallback
 from transformers.trainer_utils import get_last_checkpoint
 
 from gym.config import RunConfig
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
 from gym.errors import ConfigError
 from gym.llm.brake import Brake
-from gym.llm.hf.opening import Loaded
+from gym.llm.hf.opening import Loaded, quiet
 from gym.train.grpo.gradient.report import Step
 from gym.train.grpo.gradient.settings import Training
 from gym.train.grpo.task import Task
@@ -61,7 +60,7 @@ class OnLoop:
 class Course(TrainerCallback):
     """Tells of every step, and stops: after the step when the brake is pulled, after its part when halted."""
 
-    def __init__(self, brake: Brake, advance: Callable[[], None]) -> None:
+    def __init__(self, brake: Brake, advance: Callable[[], object]) -> None:
         self.halted = threading.Event()
         self._brake, self._advance = brake, advance
         self._began = 0.0
@@ -96,12 +95,16 @@ def open_trainer(
 
     Raises `ConfigError` for a setting that TRL does not know or take.
     """
-    every = {"save_strategy": "steps", "save_steps": config.save_steps} if "save_steps" in config.model_fields_set else {}
+    every = (
+        {"save_strategy": "steps", "save_steps": config.save_steps} if "save_steps" in config.model_fields_set else {}
+    )
     settings = {
         "save_strategy": "epoch", **every, "save_total_limit": 1, "logging_steps": 1, "learning_rate": training.learning_rate,
         "gradient_checkpointing": False, **training.more,
     }  # fmt: skip
-    adapters = LoraConfig(r=training.rank, lora_alpha=2 * training.rank, task_type="CAUSAL_LM", target_modules="all-linear")
+    adapters = LoraConfig(
+        r=training.rank, lora_alpha=2 * training.rank, task_type="CAUSAL_LM", target_modules="all-linear"
+    )
     try:
         return GRPOTrainer.of(
             config,
@@ -116,11 +119,6 @@ def open_trainer(
         raise ConfigError(f"TRL refuses the settings of this training: {str(error).splitlines()[0]}") from error
 
 
-def steps_of(config: RunConfig, problems: int) -> int:
-    """Optimizer steps of a whole training; a last batch that is not full is left out, as in TRL."""
-    return config.epochs * (problems // min(config.batch_size, problems))
-
-
 async def train(trainer: GRPOTrainer, brake: Brake, advance: Callable[[], None]) -> Trained:
     """Train to the end, from the last checkpoint where there is one.
 
@@ -129,6 +127,7 @@ async def train(trainer: GRPOTrainer, brake: Brake, advance: Callable[[], None])
     loop = asyncio.get_running_loop()
     course = Course(brake, lambda: loop.call_soon_threadsafe(advance))
     trainer.add_callback(course)
+    trainer.remove_callback(PrinterCallback)  # standard output is for the result
     work = asyncio.ensure_future(asyncio.to_thread(_train, trainer))
     try:
         await asyncio.shield(work)
@@ -156,8 +155,7 @@ def trained_steps(folder: Path) -> int:
 
 def _train(trainer: GRPOTrainer) -> None:
     last = _last(Path(trainer.args.output_dir))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the libraries, on settings that are not the user's
+    with quiet():
         trainer.train(resume_from_checkpoint=str(last) if last else None)
 
 

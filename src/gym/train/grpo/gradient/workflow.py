@@ -28,6 +28,7 @@ from gym.llm.hf.place import locate
 from gym.memory import peak_bytes
 from gym.train.grpo.frozen import Weights
 from gym.train.grpo.gradient.models import Models, Named, open_models
+from gym.train.grpo.gradient.plan import steps_of
 from gym.train.grpo.gradient.report import BaselineReport, Step, write_report
 from gym.train.grpo.gradient.settings import (
     Training,
@@ -66,7 +67,11 @@ class Sides(NamedTuple):
 
 
 def baseline(
-    config: RunConfig, training: Training, *, also: Also = Also(), watch: Watch | None = None  # noqa: B008
+    config: RunConfig,
+    training: Training,
+    *,
+    also: Also = Also(),  # noqa: B008 - a frozen value
+    watch: Watch | None = None,
 ) -> Baseline:
     """Train as `training` says and measure it; the same call continues a run that was stopped.
 
@@ -172,13 +177,11 @@ class _Work(NamedTuple):
 
     async def trained(self, loaded: Loaded) -> tuple[Any, tuple[Step, ...]]:
         """The model as training left it."""
-        from gym.train.grpo.gradient.training import OnLoop, open_trainer, steps_of, train, trained_steps
+        from gym.train.grpo.gradient.training import OnLoop, open_trainer, train, trained_steps
 
         reward = OnLoop(self.reward(), asyncio.get_running_loop())
         trainer = await asyncio.to_thread(
-            lambda: open_trainer(
-                self.config, self.task, reward, self.training, folder=self.folder.root, loaded=loaded
-            )
+            lambda: open_trainer(self.config, self.task, reward, self.training, folder=self.folder.root, loaded=loaded)
         )
         self.watch.phase("training", steps_of(self.config, len(self.task.train)), self.models.session.meter)
         self.watch.advance(trained_steps(self.folder.root))
