@@ -64,7 +64,16 @@ def load(path: Path) -> Loaded:
     except Exception as error:  # a folder may hold anything, and its loader has no error of its own
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(f"{str(path)!r} cannot be loaded by transformers: {reason}") from error
+    if file:
+        _unmark(model)
     return Loaded(model.to("cuda" if gpu else "cpu").eval(), tokenizer)
+
+
+def _unmark(model: Any) -> None:
+    """A GGUF file's weights come out of it as plain numbers: without the mark of its form they can be trained and saved."""
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is not None and not getattr(quantizer, "packed_modules", None):
+        quantizer.remove_quantization_config(model)
 
 
 @contextmanager

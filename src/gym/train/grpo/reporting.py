@@ -16,7 +16,6 @@ from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.record import dollars
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
-from gym.memory import peak_bytes
 from gym.train.grpo.frozen import Weights
 from gym.train.grpo.manifest import model_changes
 from gym.train.grpo.rewards.base import clip
@@ -43,6 +42,7 @@ def report_of(
     validated: Paired | None,
     went_back: str,
     seconds: float,
+    peak: int | None,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
     overhead_tokens, overhead_share = _overhead(config, task, session, start, library, before, after)
@@ -80,6 +80,7 @@ def report_of(
             weights,
             learning_s=sum(step.seconds for step in steps),
             seconds=seconds,
+            peak=peak,
             measured=(before, closed_book, after if library != start else None),
         ),
         notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),
@@ -93,6 +94,7 @@ def effort_of(
     *,
     learning_s: float,
     seconds: float,
+    peak: int | None,
     measured: Sequence[Evaluation | None],
 ) -> Effort:
     """What a library took to learn; `measured`: the held-out answers that were asked, those under one library once."""
@@ -106,7 +108,7 @@ def effort_of(
         way="library",
         learning_s=learning_s,
         seconds=seconds,
-        peak_bytes=peak_bytes(),
+        peak_bytes=peak,
         weights="unknown" if proven is None else "unchanged" if proven else "changed",
         **spent,
     )

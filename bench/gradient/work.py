@@ -1,0 +1,146 @@
+"""The runs of the bench: data from a seed, then each way by its own command; what is finished is served from its record."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.report import ROOT
+from bench.tasks import FAMILIES
+from bench.tasks.family import Sizes
+
+MODEL, REFLECTOR = "smollm2-135m", "local:qwen2.5-coder-1.5b"
+FAMILY = "yes_no"
+CAPITALS = {
+    "France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Germany": "Berlin", "Russia": "Moscow",
+    "China": "Beijing", "Egypt": "Cairo", "Greece": "Athens", "Cuba": "Havana", "England": "London", "Ireland": "Dublin",
+    "Austria": "Vienna", "Portugal": "Lisbon", "Poland": "Warsaw", "Peru": "Lima",
+}  # fmt: skip
+"""The other set: what the model knows, and should still know afterwards."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much of everything."""
+
+    train: int = 16
+    held_out: int = 24
+    epochs: int = 2
+    batch: int = 4
+    group: int = 6
+    k: int = 3
+    tokens: int = 16
+    """Of an answer."""
+    rates: tuple[tuple[str, float], ...] = (("grpo", 1e-5), ("lora", 5e-4))
+    """Learning rates; chosen on seed 7, which is not measured."""
+
+
+SMALLEST = Scale(train=4, held_out=6, epochs=1, batch=2, group=2, k=1, tokens=4)
+"""To see that everything works."""
+
+
+class Place(NamedTuple):
+    """Where the bench lives, and which model it trains."""
+
+    root: Path
+    model: Path
+    """A folder as `save_pretrained` leaves it."""
+    reflector: str = REFLECTOR
+    say: Callable[[str], None] = print
+
+    def run(self, way: str, seed: int) -> Path:
+        """The folder of one run."""
+        return self.root / f"{way}-{seed}"
+
+
+def converted(gguf: Path, folder: Path) -> Path:
+    """The GGUF file as a model folder in float32, made once: reading one takes each command half a minute."""
+    if not (folder / "config.json").exists():
+        from gym.llm.hf.opening import load
+
+        model, tokenizer = load(gguf)
+        tokenizer.save_pretrained(folder)
+        model.save_pretrained(folder)
+    return folder
+
+
+def measured(place: Place, scale: Scale, seeds: Sequence[int]) -> Iterator[tuple[str, int, float]]:
+    """Way, seed and seconds of each run, as soon as it is done."""
+    other = _lines(
+        place.root / "capitals.jsonl", [(f"What is the capital of {one}?", two) for one, two in CAPITALS.items()]
+    )
+    for seed in seeds:
+        data = _data(place.root, scale, seed)
+        for way in ("library", "lora", "grpo"):
+            began = time.monotonic()
+            for command in _commands(place, scale, seed, way, data, other):
+                _gym(command)
+            yield way, seed, time.monotonic() - began
+
+
+def compared(place: Place, seeds: Sequence[int], *options: str) -> str:
+    """What `gym compare` says of all runs: none, library, LoRA and gradient GRPO, their seeds pooled."""
+    runs = {way: [place.run(way, seed) for seed in seeds] for way in ("library", "lora", "grpo")}
+    none = [run / "evaluations" / "before.json" for run in runs["library"]]
+    ways = {"none": none, "library": runs["library"], "LoRA": runs["lora"], "gradient GRPO": runs["grpo"]}
+    return _gym(["compare", *(f"{name}={','.join(map(_told, paths))}" for name, paths in ways.items()), *options])
+
+
+def _commands(
+    place: Place, scale: Scale, seed: int, way: str, data: tuple[Path, Path], other: Path
+) -> Iterator[list[str]]:
+    train, test = data
+    run = place.run(way, seed)
+    shared = [
+        "--model", f"hf:{_told(place.model)}", "--reward", "bench.gradient.rewards:FORM", "--seed", str(seed),
+        "--output-dir", _told(place.root), "--experiment-name", run.name, "--quiet", "--rollout-max-tokens", str(scale.tokens),
+        "--system-prompt", "Answer the question briefly.",
+    ]  # fmt: skip
+    learning = [
+        "--data", _told(train), "--test", _told(test), "--epochs", str(scale.epochs), "--batch-size", str(scale.batch),
+        "--group-size", str(scale.group), "--rollout-temperature", "1.0", "--eval-k", str(scale.k),
+    ]  # fmt: skip
+    also = ["--also", _told(other), "--also-reward", "bench.gradient.rewards:NAMED"]
+    if way == "library":
+        reflecting = [
+            "--reflector-model",
+            place.reflector,
+            "--experience-max-size",
+            "8",
+            "--reflection-max-tokens",
+            "260",
+        ]
+        yield ["train", *shared, *learning, *reflecting]
+        library = ["--experiences", _told(run / "experiences.json"), "--compare"]
+        yield ["eval", "--data", _told(test), "--k", str(scale.k), *shared, *library, *also]
+    else:
+        yield ["baseline", way, *shared, *learning, *also, "--learning-rate", str(dict(scale.rates)[way])]
+
+
+def _data(root: Path, scale: Scale, seed: int) -> tuple[Path, Path]:
+    parts = FAMILIES[FAMILY].splits(seed, Sizes(scale.train, 0, scale.held_out))
+    train, test = ([(one.query, one.ground_truth or "") for one in part] for part in (parts.train, parts.test))
+    return _lines(root / f"train-{seed}.jsonl", train), _lines(root / f"test-{seed}.jsonl", test)
+
+
+def _lines(file: Path, rows: Sequence[tuple[str, str]]) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps({"question": question, "answer": answer}) + "\n" for question, answer in rows)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _gym(words: Sequence[str]) -> str:
+    done = subprocess.run([sys.executable, "-m", "gym", *words], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"gym {' '.join(words)}: exit code {done.returncode}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def _told(path: Path) -> str:
+    """As the user would write it in the checkout, so that no page names a machine's folders."""
+    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
