@@ -13,7 +13,6 @@ from gym.llm.brake import Brake
 from gym.llm.call_log import CallLog
 from gym.llm.endpoint import open_model, preflight
 from gym.llm.guarded import Guarded
-from gym.llm.hf.adapter import HFAdapter
 from gym.llm.hf.opening import BATCH, Loaded
 from gym.llm.limiter import Limiter
 from gym.llm.meter import Budget, Meter
@@ -47,6 +46,8 @@ class Models:
     @asynccontextmanager
     async def asked(self, which: Named) -> AsyncIterator[Instrument]:
         """What measures the model as it is now."""
+        from gym.llm.hf.adapter import HFAdapter  # torch loads only when there is a model to ask
+
         width = batch(self._config)
         adapter = HFAdapter(
             which.model, self._tokenizer, name=which.name, batch_size=width, timeout_s=self._config.task_timeout
