@@ -18,7 +18,6 @@ FAMILY = "yes_no"
 CAPITALS = {
     "France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Germany": "Berlin", "Russia": "Moscow",
     "China": "Beijing", "Egypt": "Cairo", "Greece": "Athens", "Cuba": "Havana", "England": "London", "Ireland": "Dublin",
-    "Austria": "Vienna", "Portugal": "Lisbon", "Poland": "Warsaw", "Peru": "Lima",
 }  # fmt: skip
 """The other set: what the model knows, and should still know afterwards."""
 
@@ -27,16 +26,16 @@ CAPITALS = {
 class Scale:
     """How much of everything."""
 
-    train: int = 16
+    train: int = 12
     held_out: int = 24
     epochs: int = 2
     batch: int = 4
     group: int = 6
-    k: int = 3
-    tokens: int = 16
+    k: int = 2
+    tokens: int = 20
     """Of an answer."""
-    rates: tuple[tuple[str, float], ...] = (("grpo", 1e-5), ("lora", 5e-4))
-    """Learning rates; chosen on seed 7, which is not measured."""
+    rates: tuple[tuple[str, float], ...] = (("grpo", 2e-5), ("lora", 5e-4))
+    """Learning rates of six steps: what is usual for so small a model; nothing was tuned."""
 
 
 SMALLEST = Scale(train=4, held_out=6, epochs=1, batch=2, group=2, k=1, tokens=4)
