@@ -5,11 +5,10 @@ It resumes: what is finished is served from its record. On two cores of its own 
 
 import argparse
 import sys
-import time
 from pathlib import Path
 
 from bench.gradient.exchange import section
-from bench.gradient.work import MODEL, REFLECTOR, SMALLEST, Place, Scale, compared, converted, measured
+from bench.gradient.work import MODEL, REFLECTOR, SMALLEST, Place, Scale, compared, converted, measured, spent
 from bench.report import ROOT, filled, machine
 from gym.errors import GymError
 from gym.evaluation.figures import duration
@@ -35,18 +34,17 @@ def main() -> int:
     fetch(find(MODEL).name)
     gguf = cached(find(MODEL))
     assert gguf is not None
-    began = time.monotonic()
     place = Place(asked.output, converted(gguf, asked.output / MODEL))
-    for way, seed, seconds in measured(place, scale, seeds):
-        print(f"  {way}, seed {seed}: {duration(seconds)}", flush=True)
-    told = figures(place, scale, seeds, time.monotonic() - began)
+    for way, seed, took in measured(place, scale, seeds):
+        print(f"  {way}, seed {seed}: {duration(took.wall_s)}, {duration(took.cpu_s)} of CPU", flush=True)
+    told = figures(place, scale, seeds)
     print(told)
     if asked.write:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), told, BEGIN, END), encoding="utf-8")
     return 0
 
 
-def figures(place: Place, scale: Scale, seeds: list[int], seconds: float) -> str:
+def figures(place: Place, scale: Scale, seeds: list[int]) -> str:
     """The page's part, from the runs that are there."""
     page = place.root / "table.md"
     compared(place, seeds, "--markdown", str(page))
@@ -55,10 +53,11 @@ def figures(place: Place, scale: Scale, seeds: list[int], seconds: float) -> str
     learned = "\n".join(
         f"- seed {seed}: {' '.join(library.texts) or 'nothing'}" for seed, library in zip(seeds, libraries, strict=True)
     )
+    took = spent(place, seeds)
     rates = ", ".join(f"{way} {rate:g}" for way, rate in scale.rates)
     settings = (
-        f"Measured {machine()}; this command took {duration(seconds)}. Seeds {', '.join(map(str, seeds))}; {MODEL} in float32, "
-        f"{REFLECTOR} reflects; {scale.train} training problems x {scale.group} answers, {scale.epochs} epochs, {scale.batch} "
+        f"Measured {machine()}. All runs together took {duration(took.cpu_s)} of CPU, {duration(took.wall_s)} by the clock. "
+        f"Seeds {', '.join(map(str, seeds))}; {MODEL} in float32, {REFLECTOR} reflects; {scale.train} training problems x {scale.group} answers, {scale.epochs} epochs, {scale.batch} "
         f"problems a step; {scale.held_out} held-out problems x {scale.k} answers a seed; learning rates {rates}."
     )
     exchanged = markdown("", (), (section(libraries),)).partition("\n\n")[2]

@@ -1,6 +1,7 @@
 """The runs of the bench: data from a seed, then each way by its own command; what is finished is served from its record."""
 
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -12,14 +13,20 @@ from typing import NamedTuple
 from bench.report import ROOT
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes
+from gym.files import write_atomic
 
 MODEL, REFLECTOR = "smollm2-135m", "local:qwen2.5-coder-1.5b"
 FAMILY = "yes_no"
+WAYS = ("library", "lora", "grpo")
 CAPITALS = {
     "France": "Paris", "Italy": "Rome", "Japan": "Tokyo", "Spain": "Madrid", "Germany": "Berlin", "Russia": "Moscow",
     "China": "Beijing", "Egypt": "Cairo", "Greece": "Athens", "Cuba": "Havana", "England": "London", "Ireland": "Dublin",
 }  # fmt: skip
 """The other set: what the model knows, and should still know afterwards."""
+
+
+TIMES = "times.json"
+"""What each run took, so that the page tells it whoever finished the bench."""
 
 
 @dataclass(frozen=True)
@@ -67,23 +74,38 @@ def converted(gguf: Path, folder: Path) -> Path:
     return folder
 
 
-def measured(place: Place, scale: Scale, seeds: Sequence[int]) -> Iterator[tuple[str, int, float]]:
-    """Way, seed and seconds of each run, as soon as it is done."""
+class Spent(NamedTuple):
+    """What the commands of one run took; of one that is only served again, what it took when it was made."""
+
+    wall_s: float
+    cpu_s: float
+    """Of all processes, model server included."""
+
+
+def measured(place: Place, scale: Scale, seeds: Sequence[int]) -> Iterator[tuple[str, int, Spent]]:
+    """Way and seed of each run and what it took, as soon as it is done."""
     other = _lines(
         place.root / "capitals.jsonl", [(f"What is the capital of {one}?", two) for one, two in CAPITALS.items()]
     )
     for seed in seeds:
         data = _data(place.root, scale, seed)
-        for way in ("library", "lora", "grpo"):
-            began = time.monotonic()
+        for way in WAYS:
+            began, cpu = time.monotonic(), _cpu_s()
             for command in _commands(place, scale, seed, way, data, other):
                 _gym(command)
-            yield way, seed, time.monotonic() - began
+            yield way, seed, _kept(place, f"{way}-{seed}", Spent(time.monotonic() - began, _cpu_s() - cpu))
+
+
+def spent(place: Place, seeds: Sequence[int]) -> Spent:
+    """Of all runs together."""
+    kept = _times(place)
+    found = [Spent(*kept[f"{way}-{seed}"]) for way in WAYS for seed in seeds]
+    return Spent(sum(one.wall_s for one in found), sum(one.cpu_s for one in found))
 
 
 def compared(place: Place, seeds: Sequence[int], *options: str) -> str:
     """What `gym compare` says of all runs: none, library, LoRA and gradient GRPO, their seeds pooled."""
-    runs = {way: [place.run(way, seed) for seed in seeds] for way in ("library", "lora", "grpo")}
+    runs = {way: [place.run(way, seed) for seed in seeds] for way in WAYS}
     none = [run / "evaluations" / "before.json" for run in runs["library"]]
     ways = {"none": none, "library": runs["library"], "LoRA": runs["lora"], "gradient GRPO": runs["grpo"]}
     return _gym(["compare", *(f"{name}={','.join(map(_told, paths))}" for name, paths in ways.items()), *options])
@@ -131,6 +153,25 @@ def _lines(file: Path, rows: Sequence[tuple[str, str]]) -> Path:
     text = "".join(json.dumps({"question": question, "answer": answer}) + "\n" for question, answer in rows)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def _kept(place: Place, run: str, took: Spent) -> Spent:
+    """The larger of what a run took now and what is kept of it, which is then kept."""
+    kept = _times(place)
+    most = max(took, Spent(*kept.get(run, (0.0, 0.0))))
+    write_atomic(place.root / TIMES, json.dumps({**kept, run: most}, indent=2) + "\n")
+    return most
+
+
+def _times(place: Place) -> dict[str, list[float]]:
+    file = place.root / TIMES
+    found: dict[str, list[float]] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _gym(words: Sequence[str]) -> str:
