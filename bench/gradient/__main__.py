@@ -58,7 +58,8 @@ def figures(place: Place, scale: Scale, seeds: list[int]) -> str:
     settings = (
         f"Measured {machine()}. All runs together took {duration(took.cpu_s)} of CPU, {duration(took.wall_s)} by the clock. "
         f"Seeds {', '.join(map(str, seeds))}; {MODEL} in float32, {REFLECTOR} reflects; {scale.train} training "
-        f"problems x {scale.group} answers, {scale.epochs} epochs, {scale.batch} problems a step; {scale.held_out} held-out problems x {scale.k} answers a seed; learning rates {rates}."
+        f"problems x {scale.group} answers, {scale.epochs} epochs, {scale.batch} problems a step; "
+        f"{scale.held_out} held-out problems x {scale.k} answers a seed; learning rates {rates}."
     )
     exchanged = markdown("", (), (section(libraries),)).partition("\n\n")[2]
     return _deeper("\n\n".join((settings, tables.strip(), "## What the libraries hold", learned, exchanged.strip())))
