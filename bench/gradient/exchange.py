@@ -61,7 +61,7 @@ def of_libraries(libraries: Sequence[Library]) -> Iterator[Sent]:
 def table(sent: Sequence[Sent], reference: Sent) -> Table:
     """One line each, and how many times the reference it is."""
     rows = [(one.what, one.how_many, f"{one.octets:,}", size(one.octets), _times(one, reference)) for one in sent]
-    header = ("a node sends", "of what", "bytes", "", f"times {reference.what[0].lower()}{reference.what[1:]}")
+    header = ("a node sends", "of what", "bytes", "", "times what was learned")
     return Table("Bytes of one federated round", header, rows, frozenset({2, 3, 4}))
 
 
@@ -72,8 +72,9 @@ def section(libraries: Sequence[Library]) -> Section:
     averaged = [one for name, path in models for one in of_weights(name, path)]
     text = (
         "Bytes that one node sends in one round, without transport; it receives as much. Parameters are those in the model "
-        "files' headers; a library's bytes are its UTF-8 text, 52 bytes of code for each entry and a signature of 64. A "
-        "packet's framing, and entries that were sent before and need not be sent again, are in neither."
+        "files' headers (these Qwen files hold the output layer apart from the embedding that it is tied to in the original); a "
+        "library's bytes are its UTF-8 text, 52 bytes of code for each entry and a signature of 64. A packet's framing, and "
+        "entries that were sent before and need not be sent again, are in neither."
     )
     return Section("What a federated round sends", (text,), table([*averaged, *shared], shared[0]))
 
