@@ -13,8 +13,8 @@ library Cid {
         bytes memory content = abi.encodePacked(hex"01551220", digest);
         bytes memory text = new bytes(59);
         text[0] = "b";
-        uint256 bits;
-        uint256 held;
+        uint256 bits = 0;
+        uint256 held = 0;
         uint256 place = 1;
         for (uint256 i = 0; i < content.length; ++i) {
             bits = (bits << 8) | uint8(content[i]);

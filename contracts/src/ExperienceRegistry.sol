@@ -297,10 +297,11 @@ contract ExperienceRegistry {
         _cut(added, done);
     }
 
-    /// @dev A decision must be younger than the last one on the same entry that was carried out.
+    /// @dev A decision must be younger than the last one on the same entry that was carried out. A proposal of the very
+    /// second of that one was made after it: before it, the governor would have refused to take it.
     function _standing(bytes32 digest, Terms calldata terms) private view returns (Record storage record) {
         record = _records[digest];
-        if (record.changedAt >= terms.proposedAt) revert Superseded(digest);
+        if (record.changedAt > terms.proposedAt) revert Superseded(digest);
     }
 
     function _note(Cause cause, bytes32[] memory added, bytes32[] memory removed) private {

@@ -148,6 +148,9 @@ contract GymGovernor is GovernorCountingSimple, GovernorVotesQuorumFraction, Gov
     /// @notice The proposal's end has been settled before.
     error AlreadyFinalized(uint256 proposalId);
 
+    /// @notice The account had nothing staked when the vote opened.
+    error NoStake(address account);
+
     /// @notice No ether is taken.
     error NoEther();
 
@@ -228,6 +231,7 @@ contract GymGovernor is GovernorCountingSimple, GovernorVotesQuorumFraction, Gov
         external
         returns (uint256 proposalId)
     {
+        if (until > clock() + registry.MAX_GUARDIANSHIP()) revert ExperienceRegistry.GuardianshipTooLong(until);
         Motion memory motion = _motion(Kind.Guardian, _none(), _none());
         motion.guardian = guardian;
         motion.guardianUntil = until;
@@ -472,6 +476,15 @@ contract GymGovernor is GovernorCountingSimple, GovernorVotesQuorumFraction, Gov
     {
         (uint256 against, uint256 for_, uint256 abstain) = proposalVotes(proposalId);
         return against + for_ + abstain >= quorum(proposalSnapshot(proposalId));
+    }
+
+    function _countVote(uint256 proposalId, address account, uint8 support, uint256 weight, bytes memory params)
+        internal
+        override(Governor, GovernorCountingSimple)
+        returns (uint256)
+    {
+        if (weight == 0) revert NoStake(account);
+        return super._countVote(proposalId, account, support, weight, params);
     }
 
     function _tallyUpdated(uint256 proposalId) internal override(Governor, GovernorPreventLateQuorum) {
