@@ -38,10 +38,10 @@ class WithoutExtra(pytest.Module):
 def rehearsed() -> Iterator[Any]:
     """Contracts on a node of our own, two proposers and five voters with stakes."""
     with _or_skipped():
-        from gym.dao.local_node import find_anvil, local_node
+        from gym.dao.local_node import find_foundry, local_node
         from gym.dao.rehearsal import rehearse
 
-        anvil = find_anvil()
+        anvil = find_foundry("anvil")
     with local_node(anvil) as node:
         yield rehearse(node)
 
@@ -81,7 +81,9 @@ def ipfs() -> Iterator[str]:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        yield process.stdout.readline().strip()
+        url = process.stdout.readline().strip()
+        assert url, "the IPFS node ended at once: its reason stands above"
+        yield url
         process.stdin.close()
 
 

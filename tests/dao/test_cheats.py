@@ -112,7 +112,9 @@ def test_an_experience_is_accepted_before_anyone_can_read_it(community: Any, pap
     community.node.travel(REVIEW)
     for voter in community.voters:
         community.send(governor.functions.vote(ONE, True), voter)
-    assert refusal(governor.functions.finalizeProposal(proposal), cheat) == CLOSED  # decided or not, five days are five days
+    assert (
+        refusal(governor.functions.finalizeProposal(proposal), cheat) == CLOSED
+    )  # decided or not, five days are five days
     community.node.travel(VOTE - DAY)
     assert refusal(governor.functions.finalizeProposal(proposal), cheat) == CLOSED
 
@@ -275,7 +277,12 @@ def approve(community: Any, *proposals: int) -> None:
 def ballot(community: Any, proposal: int, **changed: Any) -> bytes:
     """Voter 0's signature for a proposal: over chain, contract, proposal, support and a number that is used once."""
     message = {"proposalId": proposal, "support": FOR, "voter": community.voters[0], "nonce": 0}
-    domain = {"name": "GymGovernor", "version": "1", "chainId": 31_337, "verifyingContract": community.contracts.governor.address}
+    domain = {
+        "name": "GymGovernor",
+        "version": "1",
+        "chainId": 31_337,
+        "verifyingContract": community.contracts.governor.address,
+    }
     kinds = {"proposalId": "uint256", "support": "uint8", "voter": "address", "nonce": "uint256"}
     typed = encode_typed_data(
         {**domain, **{key: value for key, value in changed.items() if key in domain}},
@@ -374,7 +381,8 @@ def test_somebody_else_writes_into_the_registry(community: Any, paper: Any, refu
 
     terms = (community.stranger, community.node.now(), community.node.now() + DAY)
     given = {
-        "add": (ONE,), "remove": (ONE,), "replace": (ONE, TWO), "applyBatch": ([ONE], []), "appointGuardian": (community.stranger, 0),
+        "add": (ONE,), "remove": (ONE,), "replace": (ONE, TWO), "applyBatch": ([ONE], []),
+        "appointGuardian": (community.stranger, 0),
     }  # fmt: skip
     call = community.contracts.registry.functions[name](*given[name], terms)
     for caller in (community.stranger, community.guardian, community.voters[0], community.contracts.staking.address):

@@ -18,7 +18,9 @@ def test_content_is_canonical_json_that_any_two_finders_write_alike() -> None:
         b'{"domain":"math","format":"zoo-gym/experience/1","text":"When a sum is long, split it."}'
     )  # fmt: skip
     assert Content.of(' - "When a sum\n is long, split it."', domain="math").cid == LESSON.cid
-    assert Content.of("Prüfe é: 数").data.decode() == '{"domain":"","format":"zoo-gym/experience/1","text":"Prüfe é: 数"}'
+    assert (
+        Content.of("Prüfe é: 数").data.decode() == '{"domain":"","format":"zoo-gym/experience/1","text":"Prüfe é: 数"}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,8 @@ def test_content_is_read_back_as_it_was_written(text: str, domain: str) -> None:
     "altered",
     [
         LESSON.data + b"\n", LESSON.data.replace(b",", b", ", 1), LESSON.data.replace(b"math", b" math"), b"{}", b"[]", b"\xff",
-        LESSON.data.replace(b"experience/1", b"experience/2"), LESSON.data[:-1] + b',"x":1}', LESSON.data.replace(b"sum", b"sum\\n"),
+        LESSON.data.replace(b"experience/1", b"experience/2"),
+        LESSON.data[:-1] + b',"x":1}', LESSON.data.replace(b"sum", b"sum\\n"),
     ],
     ids=str,
 )  # fmt: skip

@@ -4,7 +4,18 @@ from typing import Any
 
 from gym.dao.content import cid_of_digest
 from gym.dao.rehearsal import (
-    ABSTAIN, AGAINST, COOLDOWN, DAY, FOR, GYM, QUARANTINE, REVIEW, STAKES, VOTE, digest_of, enter,
+    ABSTAIN,
+    AGAINST,
+    COOLDOWN,
+    DAY,
+    FOR,
+    GYM,
+    QUARANTINE,
+    REVIEW,
+    STAKES,
+    VOTE,
+    digest_of,
+    enter,
 )  # fmt: skip
 
 ONE, TWO, THREE = sorted(map(digest_of, ("one", "two", "three")))

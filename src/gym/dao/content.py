@@ -44,7 +44,9 @@ def digest_of_cid(cid: str) -> bytes:
     '2cf24dba'
     """
     if not _CID.fullmatch(cid):
-        raise ConfigError(f"{cid!r} is no address of a raw block (CIDv1, base32, sha2-256: 'bafkrei' and 52 characters)")
+        raise ConfigError(
+            f"{cid!r} is no address of a raw block (CIDv1, base32, sha2-256: 'bafkrei' and 52 characters)"
+        )
     return base64.b32decode(cid[1:].upper() + "======")[len(PREFIX) :]
 
 
@@ -59,7 +61,9 @@ class Content(Value):
     @classmethod
     def _is_one_line(cls, text: str) -> str:
         if text != normalise_text(text):
-            raise ValueError("is not in its normal form: one line in NFC without control characters, quotes or list marks")
+            raise ValueError(
+                "is not in its normal form: one line in NFC without control characters, quotes or list marks"
+            )
         return text
 
     @classmethod

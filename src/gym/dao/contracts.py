@@ -43,7 +43,7 @@ class Contracts(NamedTuple):
     registry: Contract
 
 
-def deploy(web3: Web3, sender: ChecksumAddress, settings: Settings = Settings(), *, token: str) -> Contracts:
+def deploy(web3: Web3, sender: ChecksumAddress, settings: Settings, *, token: str) -> Contracts:
     """New contracts over the stake of `token`; the registry is made by the governor, its only writer."""
     staking = _deployed(web3, sender, "GymStaking", token)
     return attach(web3, _deployed(web3, sender, "GymGovernor", staking, tuple(settings)))

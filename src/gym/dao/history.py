@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from gym.errors import HistoryMismatch, MissingExtra
 
 try:
-    from eth_abi import encode
-    from eth_utils import keccak
+    from eth_abi.abi import encode
+    from eth_utils.crypto import keccak
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
 

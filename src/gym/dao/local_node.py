@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from gym.errors import ConfigError, MissingExtra, ProviderError
 
@@ -60,22 +60,25 @@ class LocalNode(NamedTuple):
         return answer["result"]
 
 
-def find_anvil() -> Path:
-    """The node's binary; raises `ConfigError` when there is none."""
+def find_foundry(program: Literal["anvil", "forge"]) -> Path:
+    """One of Foundry's programs: the checkout's pinned one, else that of the PATH; raises `ConfigError` when there is none."""
     system = {"Darwin": "darwin", "Windows": "win32"}.get(platform.system(), "linux")
     machine = "arm64" if platform.machine().lower() in ("arm64", "aarch64") else "amd64"
-    pinned = PACKAGES / f"anvil-{system}-{machine}" / "bin" / ("anvil.exe" if system == "win32" else "anvil")
-    found = pinned if pinned.exists() else shutil.which("anvil")
+    pinned = PACKAGES / f"{program}-{system}-{machine}" / "bin" / (f"{program}.exe" if system == "win32" else program)
+    found = pinned if pinned.exists() else shutil.which(program)
     if found is None:
-        raise ConfigError("no anvil (a local Ethereum node): in a checkout run `npm ci --prefix contracts`, or install Foundry")
+        raise ConfigError(
+            f"no {program} (of Foundry): in a checkout run `npm ci --prefix contracts`, or install Foundry"
+        )
     return Path(found)
 
 
 @contextmanager
 def local_node(anvil: Path | None = None, *, chain_id: int = 31_337, accounts: int = 20) -> Iterator[LocalNode]:
     """A node of our own on a free port of loopback, ended when this leaves."""
-    command = [anvil or find_anvil(), "--port", "0", "--chain-id", chain_id, "--accounts", accounts, "--timestamp", GENESIS]
-    with subprocess.Popen([*map(str, command), "--color", "never"], stdout=subprocess.PIPE, text=True) as process:
+    options = {"port": 0, "chain-id": chain_id, "accounts": accounts, "timestamp": GENESIS, "color": "never"}
+    command = [str(anvil or find_foundry("anvil")), *(f"--{name}={value}" for name, value in options.items())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield _connected(_address(process))
         finally:

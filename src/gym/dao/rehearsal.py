@@ -101,10 +101,10 @@ class Rehearsal(NamedTuple):
         return tuple(map(bytes, held.call(block_identifier=block or "latest")))
 
 
-def rehearse(node: LocalNode, settings: Settings = Settings()) -> Rehearsal:
+def rehearse(node: LocalNode) -> Rehearsal:
     """Deploy everything, hand out tokens and stake them."""
     accounts = tuple(node.web3.eth.accounts)
-    told = settings._replace(treasury=accounts[9], guardian=accounts[8], guardian_until=node.now() + 180 * DAY)
+    told = Settings(treasury=accounts[9], guardian=accounts[8], guardian_until=node.now() + 180 * DAY)
     token = deploy_token(node.web3, accounts[0], 1_000_000 * GYM)
     community = Rehearsal(node, deploy(node.web3, accounts[0], told, token=token), accounts)
     for account, stake in zip(accounts[1:8], STAKES, strict=True):

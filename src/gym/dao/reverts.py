@@ -8,7 +8,7 @@ from gym.dao.artifacts import Name, artifact
 from gym.errors import MissingExtra
 
 try:
-    from eth_abi import decode
+    from eth_abi.abi import decode
     from eth_utils.abi import abi_to_signature, function_signature_to_4byte_selector
     from web3.exceptions import ContractLogicError
 except ImportError as error:

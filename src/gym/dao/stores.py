@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from gym.dao.content import MAX_BYTES, Missing, cid_of, digest_of_cid
 from gym.errors import ConfigError, ConnectionFailed, MissingExtra, ProviderError, ServerFailed
@@ -50,7 +50,7 @@ class Folder(NamedTuple):
 
 
 class IpfsNode:
-    """An IPFS node, kubo or another that speaks its RPC. It is waited for `timeout_s` at most, however slowly it answers."""
+    """An IPFS node, kubo or another that speaks its RPC, for a `with`. No answer is waited for longer than `timeout_s`."""
 
     def __init__(
         self, url: str, *, timeout_s: float = 10.0, client: httpx.Client | None = None,
@@ -60,6 +60,12 @@ class IpfsNode:
         self._base = f"{url.rstrip('/')}/api/v0"
         self._timeout_s, self._clock = timeout_s, clock
         self._client = client or httpx.Client(timeout=timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
 
     def put(self, data: bytes) -> str:
         """Add and pin the bytes; raises `ServerFailed` when the node gives them another address."""
