@@ -16,6 +16,7 @@ import gym.train.grpo
         ("from gym.train.grpo import SemanticExtractor", "numpy rich"),
         ("import gym.train.grpo.rewards.worker", "aiohttp numpy rich math_verify"),
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
+        ("import gym.dao.content, gym.dao.artifacts", "aiohttp httpx numpy web3"),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
