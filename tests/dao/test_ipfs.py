@@ -47,6 +47,7 @@ def body(data: bytes, *, promised: int | None = None, status: int = 200) -> Answ
     return answer
 
 
+@pytest.mark.slow
 def test_addresses_equal_the_nodes_for_a_thousand_random_contents(ipfs: str) -> None:
     draw = random.Random(7)
     with IpfsNode(ipfs, timeout_s=60) as node:

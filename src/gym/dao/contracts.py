@@ -13,8 +13,8 @@ except ImportError as error:
     raise MissingExtra("governance", "dao") from error
 
 NOBODY = "0x" + 40 * "0"
-KEEPERLESS = "0x000000000000000000000000000000000000dEaD"
-"""Nobody has its key: a bond sent there is gone."""
+UNOWNED = "0x000000000000000000000000000000000000dEaD"
+"""Nobody has its key, so what is sent there is gone."""
 
 
 class Settings(NamedTuple):
@@ -26,7 +26,7 @@ class Settings(NamedTuple):
     """What a proposer pays in, and gets back unless two thirds say no."""
     quorum_percent: int = 10
     """Of everything staked when the vote opens, in (0, 100]."""
-    treasury: str = KEEPERLESS
+    treasury: str = UNOWNED
     """Where the bonds of refused proposals go."""
     guardian: str = NOBODY
     """Who may disable an entry for a while."""

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from eth_typing import ChecksumAddress
-from web3.contract.contract import ContractFunction
-from web3.logs import DISCARD
-from web3.types import TxReceipt
-
 from gym.dao.content import cid_of_digest
 from gym.dao.contracts import Contracts, Settings, deploy, deploy_token
 from gym.dao.history import Change
 from gym.dao.local_node import LocalNode
+from gym.errors import MissingExtra
+
+try:
+    from eth_typing import ChecksumAddress
+    from web3.contract.contract import ContractFunction
+    from web3.logs import DISCARD
+    from web3.types import TxReceipt
+except ImportError as error:
+    raise MissingExtra("governance", "dao") from error
 
 GYM = 10**18
 DAY = 86_400
