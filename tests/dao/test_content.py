@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gym.dao.content import MAX_BYTES, Content, Missing, cid_of, cid_of_digest, digest_of_cid, fetch
+from gym.core.cid import MAX_BLOCK
+from gym.core.cid import cid as cid_of
+from gym.dao.content import Content, Missing, cid_of_digest, digest_of_cid, fetch
 from gym.dao.stores import ALTERED, Folder
 from gym.errors import ConfigError
 
@@ -103,4 +105,4 @@ def test_a_folder_never_gives_out_what_was_altered(tmp_path: Path) -> None:
 
 def test_more_than_one_block_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"262,145 bytes"):
-        Folder(tmp_path).put(bytes(MAX_BYTES + 1))
+        Folder(tmp_path).put(bytes(MAX_BLOCK + 1))

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from gym.dao.content import MAX_BYTES, Content, Missing, cid_of, fetch
+from gym.core.cid import MAX_BLOCK
+from gym.core.cid import cid as cid_of
+from gym.dao.content import Content, Missing, fetch
 from gym.dao.stores import ALTERED, Folder, IpfsNode
 from gym.errors import ConnectionFailed, ServerFailed
 
@@ -51,7 +53,7 @@ def body(data: bytes, *, promised: int | None = None, status: int = 200) -> Answ
 def test_addresses_equal_the_nodes_for_a_thousand_random_contents(ipfs: str) -> None:
     draw = random.Random(7)
     with IpfsNode(ipfs, timeout_s=60) as node:
-        for length in (0, 1, MAX_BYTES, *(draw.randrange(1, 4_000) for _ in range(997))):
+        for length in (0, 1, MAX_BLOCK, *(draw.randrange(1, 4_000) for _ in range(997))):
             node.put(draw.randbytes(length))  # which fails unless the node's address is ours
 
 
@@ -91,7 +93,7 @@ def test_a_node_that_serves_altered_bytes_is_caught(ipfs: str, tmp_path: Path) -
     ("answer", "reason"),
     [
         (body(LESSON.data[:40], promised=len(LESSON.data)), "peer closed connection"),
-        (body(LESSON.data + bytes(MAX_BYTES)), ALTERED),
+        (body(LESSON.data + bytes(MAX_BLOCK)), ALTERED),
         (body(b"blockstore: block not found", status=500), "status 500"),
         (body(b""), ALTERED),
     ],

@@ -12,42 +12,32 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError, field_validator
 
+from gym.core.cid import cid
 from gym.core.text import normalise_text
 from gym.core.value import Value, canonical_json
 from gym.errors import ConfigError
 
-MAX_BYTES = 256 * 1024
-"""IPFS keeps so much in one raw block; more would be a tree with another address."""
-PREFIX = b"\x01\x55\x12\x20"
+_PREFIX = b"\x01\x55\x12\x20"
 """CIDv1, raw, SHA-256, 32 bytes."""
 _CID = re.compile(r"bafkrei[a-z2-7]{51}[aeimquy4]", re.ASCII)
 
 
-def cid_of(data: bytes) -> str:
-    """The address an IPFS node gives these bytes.
-
-    >>> cid_of(b"hello")
-    'bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq'
-    """
-    return cid_of_digest(hashlib.sha256(data).digest())
-
-
 def cid_of_digest(digest: bytes) -> str:
     """The address of the content with this SHA-256."""
-    return "b" + base64.b32encode(PREFIX + digest).decode().lower().rstrip("=")
+    return "b" + base64.b32encode(_PREFIX + digest).decode().lower().rstrip("=")
 
 
-def digest_of_cid(cid: str) -> bytes:
+def digest_of_cid(address: str) -> bytes:
     """The SHA-256 an address stands for; raises `ConfigError` for any other kind of address.
 
-    >>> digest_of_cid(cid_of(b"hello")).hex()[:8]
+    >>> digest_of_cid(cid(b"hello")).hex()[:8]
     '2cf24dba'
     """
-    if not _CID.fullmatch(cid):
+    if not _CID.fullmatch(address):
         raise ConfigError(
-            f"{cid!r} is no address of a raw block (CIDv1, base32, sha2-256: 'bafkrei' and 52 characters)"
+            f"{address!r} is no address of a raw block (CIDv1, base32, sha2-256: 'bafkrei' and 52 characters)"
         )
-    return base64.b32decode(cid[1:].upper() + "======")[len(PREFIX) :]
+    return base64.b32decode(address[1:].upper() + "======")[len(_PREFIX) :]
 
 
 class Content(Value):
@@ -92,7 +82,7 @@ class Content(Value):
     @property
     def cid(self) -> str:
         """Its address."""
-        return cid_of(self.data)
+        return cid(self.data)
 
 
 class Missing(NamedTuple):
@@ -111,7 +101,7 @@ class ContentStore(Protocol):
         ...
 
     def put(self, data: bytes) -> str:
-        """Keep at most `MAX_BYTES`; their address. Raises `StorageError` or a `ProviderError`."""
+        """Keep at most `gym.core.cid.MAX_BLOCK` bytes; their address. Raises `StorageError` or a `ProviderError`."""
         ...
 
     def get(self, cid: str) -> bytes | Missing:
@@ -134,19 +124,19 @@ class Fetched(NamedTuple):
 def fetch(cids: Iterable[str], stores: Sequence[ContentStore]) -> Fetched:
     """Ask each store in turn; what a later one had is put into the first."""
     contents, missing = dict[str, Content](), list[Missing]()
-    for cid in dict.fromkeys(cids):
-        found = _fetched(cid, stores)
+    for address in dict.fromkeys(cids):
+        found = _fetched(address, stores)
         if isinstance(found, Missing):
             missing.append(found)
         else:
-            contents[cid] = found
+            contents[address] = found
     return Fetched(contents, tuple(missing))
 
 
-def _fetched(cid: str, stores: Sequence[ContentStore]) -> Content | Missing:
+def _fetched(address: str, stores: Sequence[ContentStore]) -> Content | Missing:
     reasons = list[str]()
     for place, store in enumerate(stores):
-        data = store.get(cid)
+        data = store.get(address)
         if isinstance(data, Missing):
             reasons.append(f"{store.name}: {data.reason}")
             continue
@@ -155,8 +145,8 @@ def _fetched(cid: str, stores: Sequence[ContentStore]) -> Content | Missing:
         try:
             return Content.parse(data)
         except (ValidationError, ValueError) as error:
-            return Missing(cid, f"hashes right, but is no experience: {_first_line(error)}")
-    return Missing(cid, "; ".join(reasons) or "no store was given")
+            return Missing(address, f"hashes right, but is no experience: {_first_line(error)}")
+    return Missing(address, "; ".join(reasons) or "no store was given")
 
 
 def _first_line(error: ValueError) -> str:

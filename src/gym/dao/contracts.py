@@ -1,6 +1,6 @@
 """The four contracts on a chain: deployed anew, or found from the governor's address (SPEC 7)."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gym.dao.artifacts import Name, artifact
 from gym.errors import MissingExtra
@@ -9,6 +9,8 @@ try:
     from eth_typing import ChecksumAddress
     from web3 import Web3
     from web3.contract import Contract
+    from web3.contract.contract import ContractConstructor
+    from web3.types import TxReceipt
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
 
@@ -43,15 +45,23 @@ class Contracts(NamedTuple):
     registry: Contract
 
 
-def deploy(web3: Web3, sender: ChecksumAddress, settings: Settings, *, token: str) -> Contracts:
+class Send(Protocol):
+    """Carries a call or the making of a contract out; it must succeed."""
+
+    def __call__(self, call: ContractConstructor, what: str, /) -> TxReceipt:
+        """`what` says in words what is sent."""
+        ...
+
+
+def deploy(web3: Web3, send: Send, settings: Settings, *, token: str) -> Contracts:
     """New contracts over the stake of `token`; the registry is made by the governor, its only writer."""
-    staking = _deployed(web3, sender, "GymStaking", token)
-    return attach(web3, _deployed(web3, sender, "GymGovernor", staking, tuple(settings)))
+    staking = _address(send(_maker(web3, "GymStaking", token), "make the staking contract"))
+    return attach(web3, _address(send(_maker(web3, "GymGovernor", staking, tuple(settings)), "make governor and registry")))
 
 
-def deploy_token(web3: Web3, sender: ChecksumAddress, supply: int) -> ChecksumAddress:
+def deploy_token(web3: Web3, send: Send, supply: int) -> ChecksumAddress:
     """A token for a network that has none: all of `supply` is the sender's, and nobody can mint more."""
-    return _deployed(web3, sender, "GymToken", supply)
+    return _address(send(_maker(web3, "GymToken", supply), "make the token"))
 
 
 def attach(web3: Web3, governor: str) -> Contracts:
@@ -70,10 +80,12 @@ def _at(web3: Web3, name: Name, address: str) -> Contract:
     return web3.eth.contract(address=Web3.to_checksum_address(address), abi=artifact(name).abi)
 
 
-def _deployed(web3: Web3, sender: ChecksumAddress, name: Name, *arguments: Any) -> ChecksumAddress:
+def _maker(web3: Web3, name: Name, *arguments: Any) -> ContractConstructor:
     built = artifact(name)
-    factory = web3.eth.contract(abi=built.abi, bytecode=built.bytecode)
-    receipt = web3.eth.wait_for_transaction_receipt(factory.constructor(*arguments).transact({"from": sender}))
+    return web3.eth.contract(abi=built.abi, bytecode=built.bytecode).constructor(*arguments)
+
+
+def _address(receipt: TxReceipt) -> ChecksumAddress:
     address = receipt["contractAddress"]
     assert address is not None
     return address

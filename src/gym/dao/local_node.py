@@ -16,7 +16,7 @@ from gym.errors import ConfigError, MissingExtra, ProviderError
 try:
     from eth_typing import ChecksumAddress
     from web3 import Web3
-    from web3.contract.contract import ContractFunction
+    from web3.contract.contract import ContractConstructor, ContractFunction
     from web3.types import RPCEndpoint, TxReceipt
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
@@ -34,12 +34,13 @@ class LocalNode(NamedTuple):
     url: str
     web3: Web3
 
-    def send(self, call: ContractFunction, sender: ChecksumAddress) -> TxReceipt:
+    def send(self, call: ContractFunction | ContractConstructor, sender: ChecksumAddress) -> TxReceipt:
         """Carry out a call; it must succeed."""
         sent = call.transact({"from": sender, "gas": GAS})
         receipt = self.web3.eth.wait_for_transaction_receipt(sent)
-        if receipt["status"] != 1:
+        if receipt["status"] != 1 and isinstance(call, ContractFunction):
             call.call({"from": sender}, block_identifier=receipt["blockNumber"])  # raises what the contract said
+        if receipt["status"] != 1:
             raise ProviderError(f"the transaction {sent.to_0x_hex()} failed")
         return receipt
 
@@ -77,6 +78,7 @@ def find_foundry(program: Literal["anvil", "forge"]) -> Path:
 def local_node(anvil: Path | None = None, *, chain_id: int = 31_337, accounts: int = 20) -> Iterator[LocalNode]:
     """A node of our own on a free port of loopback, ended when this leaves."""
     options = {"port": 0, "chain-id": chain_id, "accounts": accounts, "timestamp": GENESIS, "color": "never"}
+    options |= {"slots-in-an-epoch": 1}  # a block is final when two others stand on it
     command = [str(anvil or find_foundry("anvil")), *(f"--{name}={value}" for name, value in options.items())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -15,7 +15,7 @@ from gym.errors import MissingExtra
 
 try:
     from eth_typing import ChecksumAddress
-    from web3.contract.contract import ContractFunction
+    from web3.contract.contract import ContractConstructor, ContractFunction
     from web3.logs import DISCARD
     from web3.types import TxReceipt
 except ImportError as error:
@@ -109,8 +109,12 @@ def rehearse(node: LocalNode) -> Rehearsal:
     """Deploy everything, hand out tokens and stake them."""
     accounts = tuple(node.web3.eth.accounts)
     told = Settings(treasury=accounts[9], guardian=accounts[8], guardian_until=node.now() + 180 * DAY)
-    token = deploy_token(node.web3, accounts[0], 1_000_000 * GYM)
-    community = Rehearsal(node, deploy(node.web3, accounts[0], told, token=token), accounts)
+
+    def send(call: ContractConstructor, what: str) -> TxReceipt:
+        return node.send(call, accounts[0])
+
+    token = deploy_token(node.web3, send, 1_000_000 * GYM)
+    community = Rehearsal(node, deploy(node.web3, send, told, token=token), accounts)
     for account, stake in zip(accounts[1:8], STAKES, strict=True):
         enter(community, account, stake * GYM)
     node.travel(1)

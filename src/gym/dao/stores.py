@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from gym.dao.content import MAX_BYTES, Missing, cid_of, digest_of_cid
+from gym.core.cid import MAX_BLOCK
+from gym.core.cid import cid as cid_of
+from gym.dao.content import Missing, digest_of_cid
 from gym.errors import ConfigError, ConnectionFailed, MissingExtra, ProviderError, ServerFailed
 from gym.files import write_atomic
 
@@ -39,7 +41,7 @@ class Folder(NamedTuple):
         digest_of_cid(cid)  # no other name is ever looked for
         try:
             with open(self.path / cid, "rb") as file:
-                data = file.read(MAX_BYTES + 1)
+                data = file.read(MAX_BLOCK + 1)
         except OSError as error:
             return Missing(cid, (error.strerror or str(error)).lower())
         return data if cid_of(data) == cid else Missing(cid, ALTERED)
@@ -128,7 +130,7 @@ class IpfsNode:
                 raise ServerFailed(f"status {answer.status_code}", status=answer.status_code)
             for piece in answer.iter_bytes():
                 data += piece
-                if len(data) > MAX_BYTES:
+                if len(data) > MAX_BLOCK:
                     break
                 if self._clock() > deadline:
                     raise ConnectionFailed(f"no whole answer in {self._timeout_s:g} s")
@@ -136,8 +138,8 @@ class IpfsNode:
 
 
 def _address(data: bytes) -> str:
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"content of {len(data):,} bytes: one block holds {MAX_BYTES:,}")
+    if len(data) > MAX_BLOCK:
+        raise ConfigError(f"content of {len(data):,} bytes: one block holds {MAX_BLOCK:,}")
     return cid_of(data)
 
 
