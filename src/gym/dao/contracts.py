@@ -56,7 +56,9 @@ class Send(Protocol):
 def deploy(web3: Web3, send: Send, settings: Settings, *, token: str) -> Contracts:
     """New contracts over the stake of `token`; the registry is made by the governor, its only writer."""
     staking = _address(send(_maker(web3, "GymStaking", token), "make the staking contract"))
-    return attach(web3, _address(send(_maker(web3, "GymGovernor", staking, tuple(settings)), "make governor and registry")))
+    return attach(
+        web3, _address(send(_maker(web3, "GymGovernor", staking, tuple(settings)), "make governor and registry"))
+    )
 
 
 def deploy_token(web3: Web3, send: Send, supply: int) -> ChecksumAddress:
