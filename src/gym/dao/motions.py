@@ -6,9 +6,8 @@ from gym.core.text import count
 from gym.dao.content import cid_of_digest, digest_of_cid
 from gym.dao.contracts import NOBODY
 from gym.dao.deployment import Community
-from gym.dao.proposals import short
 from gym.dao.sending import Step, lacks_only_allowance
-from gym.dao.units import moment
+from gym.dao.units import moment, short
 from gym.errors import ConfigError, MissingExtra
 
 try:

@@ -7,6 +7,7 @@ from gym.dao.content import cid_of_digest, digest_of_cid
 from gym.dao.deployment import Community
 from gym.dao.logs import events
 from gym.dao.reverts import STATES
+from gym.dao.units import short
 from gym.errors import ConfigError
 
 Kind = Literal["addition", "removal", "replacement", "batch", "guardian"]
@@ -123,15 +124,6 @@ def experience_address(name: str) -> str:
             pass
     digest_of_cid(name)
     return name
-
-
-def short(id: int) -> str:
-    """A proposal's number as people write it.
-
-    >>> short(12345678901234567890)
-    '1234567890'
-    """
-    return str(id)[:10]
 
 
 def _beginning(all: Sequence[Made], name: str) -> list[Made]:

@@ -109,7 +109,7 @@ def _entries(community: Community, first: int, last: int) -> Iterator[Entry]:
 
 
 def _carried_out(community: Community, first: int, last: int) -> dict[bytes, list[tuple[int, int]]]:
-    """By transaction, place and proposal of every execution: a change follows the execution that made it."""
+    """By transaction, place and proposal of every execution: it is told right after the change that it made."""
     found: dict[bytes, list[tuple[int, int]]] = {}
     for log in events(community.contracts.governor.events.ProposalExecuted(), first, last):
         found.setdefault(bytes(log["transactionHash"]), []).append((log["logIndex"], log["args"]["proposalId"]))
@@ -118,7 +118,7 @@ def _carried_out(community: Community, first: int, last: int) -> dict[bytes, lis
 
 def _entry(log: EventData, carried: dict[bytes, list[tuple[int, int]]]) -> Entry:
     told, transaction = log["args"], bytes(log["transactionHash"])
-    before = [(place, proposal) for place, proposal in carried.get(transaction, ()) if place < log["logIndex"]]
+    after = [(place, proposal) for place, proposal in carried.get(transaction, ()) if place > log["logIndex"]]
     cause = Cause(told["cause"])
     return Entry(
         version=told["version"],
@@ -130,7 +130,7 @@ def _entry(log: EventData, carried: dict[bytes, list[tuple[int, int]]]) -> Entry
         block=log["blockNumber"],
         block_hash=bytes(log["blockHash"]).hex(),
         transaction=transaction.hex(),
-        proposal=str(max(before)[1]) if before and cause is Cause.VOTE else "",
+        proposal=str(min(after)[1]) if after and cause is Cause.VOTE else "",
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, get_args
 
 from gym.dao.artifacts import Name, artifact
 from gym.dao.content import cid_of_digest
-from gym.dao.units import Units, moment
+from gym.dao.units import Units, moment, short
 from gym.errors import MissingExtra
 
 try:
@@ -119,6 +119,8 @@ def _shown(key: str, value: Any) -> str:
         return Units().told(value)
     if key in _TIMES:
         return moment(value)
+    if key == "proposalId":
+        return short(value)
     if key == "current":
         return STATES[value] if value < len(STATES) else str(value)
     if key in ("contentHash", "digest"):

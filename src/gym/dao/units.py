@@ -61,3 +61,12 @@ def moment(seconds: int) -> str:
         return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (OverflowError, ValueError, OSError):
         return f"second {seconds}"
+
+
+def short(id: int) -> str:
+    """A proposal's number as people write it.
+
+    >>> short(12345678901234567890)
+    '1234567890'
+    """
+    return str(id)[:10]

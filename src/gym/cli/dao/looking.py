@@ -114,8 +114,7 @@ def _account(there: "Community", address: str) -> dict[str, str]:
 
 
 def _print(found: "Any", there: "Community") -> None:
-    from gym.dao.proposals import short
-    from gym.dao.units import moment
+    from gym.dao.units import moment, short
 
     told = there.units.told
     for one in found:
@@ -169,6 +168,6 @@ def _named(digest: str, checkpoint: "Checkpoint", keeping: Keeping) -> dict[str,
 
 
 def _by(proposal: str) -> str:
-    from gym.dao.proposals import short
+    from gym.dao.units import short
 
     return f", proposal {short(int(proposal))}" if proposal else ""

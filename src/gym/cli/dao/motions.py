@@ -122,8 +122,9 @@ def finalize(name: str, reinstate: bool, library: Path, chain: Chain, signing: S
     """Carry out what was decided on a PROPOSAL, or settle what failed; anyone may, when its vote is over."""
     from gym.cli.dao.desk import Outcome, entry_of, opened, sender_of
     from gym.dao.content import digest_of_cid
-    from gym.dao.proposals import find, read, short
+    from gym.dao.proposals import find, read
     from gym.dao.sending import Step
+    from gym.dao.units import short
 
     with opened(chain) as there:
         sender = sender_of(there.web3, signing)
@@ -222,8 +223,8 @@ def _guardian(there: "Community", address: str, days: int) -> tuple[str, int]:
 def _send(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
     """Make a proposal, and say its number and what happens next."""
     from gym.dao.motions import proposal_of
-    from gym.dao.proposals import read, short
-    from gym.dao.units import moment
+    from gym.dao.proposals import read
+    from gym.dao.units import moment, short
 
     receipt = outcome.carry_out(steps)
     if receipt is None:
