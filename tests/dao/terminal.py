@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from io import BytesIO, TextIOWrapper
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -54,7 +54,7 @@ class Terminal:
         if deployment is not None:
             deployment.write(folder / "dao.json")
 
-    def gym(self, *typed: object, by: int | str | None = None, **environ: str) -> Done:
+    def gym(self, *typed: object, by: int | str | None = None, answers: str = "", **environ: str) -> Done:
         """Type `gym dao …`; `by` is the place of the account that signs, or a private key."""
         told = {"ZOO_GYM_RPC": self.rpc, "PATH": os.environ["PATH"], "HOME": str(self.folder)} | environ
         if by is not None:
@@ -65,7 +65,7 @@ class Terminal:
         try:
             with (
                 patch.dict(os.environ, told, clear=True), patch.object(sys, "argv", ["gym", "dao", *map(str, typed)]),
-                redirect_stdout(out), redirect_stderr(err),
+                patch.object(sys, "stdin", StringIO(answers)), redirect_stdout(out), redirect_stderr(err),
             ):  # fmt: skip
                 code = _exit_code(main)
         finally:

@@ -12,6 +12,7 @@ from gym.errors import MissingExtra
 try:
     from eth_abi.abi import decode
     from eth_abi.exceptions import DecodingError
+    from eth_utils import is_address, to_checksum_address
     from eth_utils.abi import abi_to_signature, function_signature_to_4byte_selector
     from web3.exceptions import ContractLogicError
 except ImportError as error:
@@ -125,4 +126,6 @@ def _shown(key: str, value: Any) -> str:
         return STATES[value] if value < len(STATES) else str(value)
     if key in ("contentHash", "digest"):
         return cid_of_digest(value)
-    return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return f"0x{value.hex()}"
+    return str(to_checksum_address(value)) if is_address(value) else str(value)

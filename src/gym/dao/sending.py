@@ -24,8 +24,10 @@ except ImportError as error:
 
 MOST_GAS = 2**24
 """What a transaction may take since EIP-7825."""
-SPARE = 1.2
-"""Times the estimate: what others do in the meantime may make a call dearer. What is not used is not paid."""
+SPARE, CHECKPOINTS = 1.2, 60_000
+"""A limit is so many times the estimate and so much more: a node estimates as if in its last block, where a checkpoint of a
+stake may stand already that the next block must write anew, and others may make a call dearer. What is not used is not paid.
+"""
 UNPAID = ("ERC20InsufficientAllowance", "SafeERC20FailedOperation")
 Call = ContractFunction | ContractConstructor
 
@@ -40,9 +42,14 @@ class Quote(NamedTuple):
     """Wei for a unit of gas, at most."""
 
     @property
+    def limit(self) -> int | None:
+        """Gas, at most."""
+        return None if self.gas is None else min(int(self.gas * SPARE) + CHECKPOINTS, MOST_GAS)
+
+    @property
     def cost(self) -> int | None:
         """Wei, at most."""
-        return None if self.gas is None else int(self.gas * SPARE) * self.max_fee
+        return None if self.limit is None else self.limit * self.max_fee
 
     def __str__(self) -> str:
         if self.gas is None or self.cost is None:
@@ -144,13 +151,13 @@ class Sender:
             )
 
     def _signed(self, call: Call, quote: Quote) -> HexBytes:
-        assert quote.gas is not None
+        assert quote.limit is not None
         eth = self._web3.eth
         told: TxParams = {
             "from": self.address,
             "chainId": eth.chain_id,
             "nonce": eth.get_transaction_count(self.address, "pending"),
-            "gas": min(int(quote.gas * SPARE), MOST_GAS),
+            "gas": quote.limit,
         }
         if "baseFeePerGas" in eth.get_block("latest"):
             told |= {"maxFeePerGas": Wei(quote.max_fee), "maxPriorityFeePerGas": eth.max_priority_fee}
