@@ -20,6 +20,7 @@ TRAIN = "torch transformers trl peft accelerate"
         ("import gym.train.grpo.rewards.worker", "aiohttp numpy rich math_verify"),
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
         ("import gym.dao.content, gym.dao.artifacts", "aiohttp httpx numpy web3"),
+        ("import gym.cli.dao", "aiohttp httpx numpy web3"),
         ("import gym", TRAIN),
         ("import gym.train.grpo.training_free_workflow, gym.evaluation.measure", TRAIN),
         ("import gym.llm.hf.place, gym.llm.hf.opening, gym.llm.endpoint", TRAIN),
@@ -33,7 +34,9 @@ def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", "train --help", "eval --help"])
+@pytest.mark.parametrize(
+    "words", ["--help", "--version", "train --help", "eval --help", "dao --help", "dao watch --help"]
+)
 def test_no_command_loads_what_it_does_not_use(words: str) -> None:
     code = f"import sys\nfrom gym.cli.main import main\nsys.argv = ['gym', *{words.split()!r}]\ntry:\n    main()\nfinally:\n    "
     code += f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"

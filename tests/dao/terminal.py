@@ -25,6 +25,11 @@ def private_key(place: int) -> str:
     return str(Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{place}").key.to_0x_hex())
 
 
+def keystore_of(place: int, password: str) -> str:
+    """The same key as an encrypted file holds it."""
+    return json.dumps(Account.encrypt(Account.from_key(private_key(place)).key, password, iterations=2))
+
+
 class Done(NamedTuple):
     """What a command left."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 from eth_account import Account
-from eth_utils import to_checksum_address
+from eth_utils.address import to_checksum_address
 
 from gym.cli.dao import command
 from gym.core.experience import Library
@@ -20,7 +20,7 @@ from gym.dao.local_node import LocalNode, local_node
 from gym.dao.rehearsal import COOLDOWN, GYM, QUARANTINE, REVIEW, VOTE
 from gym.dao.reverts import Revert, _errors
 from tests.dao.rpc_proxy import Pass, proxied
-from tests.dao.terminal import Terminal, private_key
+from tests.dao.terminal import Terminal, keystore_of, private_key
 
 LESSON, BETTER = "When a sum is long, split it.", "When a sum is long, split it in two."
 ONE, TWO = Content.of(LESSON, domain="math"), Content.of(BETTER, domain="math")
@@ -84,7 +84,7 @@ def test_an_experience_lives_by_commands_alone(community: Any, terminal: Termina
 def test_a_community_is_founded_from_nothing(elsewhere: LocalNode, tmp_path: Path) -> None:
     founder = Terminal(tmp_path, elsewhere.url, None)
     keystore = tmp_path / "me.json"
-    keystore.write_text(json.dumps(Account.encrypt(private_key(0), "correct horse", iterations=2)))
+    keystore.write_text(keystore_of(0, "correct horse"))
     dry = founder.gym("deploy", "--dry-run", "--json", by=0).told
     assert elsewhere.web3.eth.block_number == 0
     made = founder.gym(
@@ -205,8 +205,7 @@ def test_a_proposal_is_found_by_its_beginning_alone_when_that_is_clear(community
 def test_what_goes_wrong_is_one_clear_line(
     community: Any, terminal: Terminal, environ: dict[str, str], typed: tuple[str, ...], code: int, line: str
 ) -> None:
-    locked = Account.encrypt(private_key(1), "correct horse", iterations=2)
-    (terminal.folder / "me.json").write_text(json.dumps(locked))
+    (terminal.folder / "me.json").write_text(keystore_of(1, "correct horse"))
     here = Deployment.of(community.contracts, 1)
     governor = "0x" + "1" * 40
     for name, changed in (
@@ -230,7 +229,7 @@ def test_what_goes_wrong_is_one_clear_line(
 
 def test_a_password_is_asked_for_when_the_environment_has_none(tmp_path: Path) -> None:
     keystore, asked = tmp_path / "me.json", list[str]()
-    keystore.write_text(json.dumps(Account.encrypt(private_key(1), "correct horse", iterations=2)))
+    keystore.write_text(keystore_of(1, "correct horse"))
 
     def ask(question: str) -> str:
         asked.append(question)

@@ -112,6 +112,10 @@ class ContentStore(Protocol):
         """Keep these from being collected as garbage; those that this store cannot keep."""
         ...
 
+    def unpin(self, cids: Iterable[str]) -> None:
+        """These need not be kept any longer."""
+        ...
+
 
 class Fetched(NamedTuple):
     """What became of every address asked for: each is in exactly one of the two."""

@@ -12,8 +12,8 @@ from gym.errors import MissingExtra
 try:
     from eth_abi.abi import decode
     from eth_abi.exceptions import DecodingError
-    from eth_utils import is_address, to_checksum_address
     from eth_utils.abi import abi_to_signature, function_signature_to_4byte_selector
+    from eth_utils.address import is_address, to_checksum_address
     from web3.exceptions import ContractLogicError
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error

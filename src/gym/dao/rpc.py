@@ -30,6 +30,7 @@ try:
         Web3Exception,
         Web3RPCError,
     )
+    from web3.middleware import ExtraDataToPOAMiddleware
     from web3.providers.rpc import HTTPProvider
     from web3.types import RPCEndpoint, RPCResponse
 except ImportError as error:
@@ -58,7 +59,9 @@ def connect(url: str, *, timeout_s: float = TIMEOUT_S) -> Web3:
     """The node at this URL, which is not asked yet; raises `ConfigError` for what is no http(s) URL."""
     if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
         raise ConfigError(f"{host(url)!r} is no URL of a chain's node: expected http:// or https://")
-    return Web3(Rpc(url, timeout_s=timeout_s))
+    web3 = Web3(Rpc(url, timeout_s=timeout_s))
+    web3.middleware_onion.inject(ExtraDataToPOAMiddleware, layer=0)  # chains of few known makers sign in that field
+    return web3
 
 
 def host(url: str) -> str:

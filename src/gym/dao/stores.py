@@ -50,6 +50,9 @@ class Folder(NamedTuple):
         """Those that are not here, or altered."""
         return tuple(found for cid in cids if isinstance(found := self.get(cid), Missing))
 
+    def unpin(self, cids: Iterable[str]) -> None:
+        """What lies here stays: it is needed to rebuild the past."""
+
 
 class IpfsNode:
     """An IPFS node, kubo or another that speaks its RPC, for a `with`. No answer is waited for longer than `timeout_s`."""

@@ -9,7 +9,7 @@ from gym.core.admission import Admission
 from gym.core.operation import Admit
 from gym.dao.accepted import Accepted, rebuilt, sources
 from gym.dao.checkpoint import Checkpoint
-from gym.dao.content import Content, ContentStore, Missing, fetch
+from gym.dao.content import Content, ContentStore, Missing, cid_of_digest, fetch
 from gym.dao.deployment import Community
 from gym.dao.history import Past
 from gym.dao.library_file import Provenance
@@ -71,13 +71,24 @@ def provenance(community: Community, synced: Synced) -> Provenance:
 
 
 def pin(store: ContentStore, synced: Synced) -> tuple[Missing, ...]:
-    """Have a store keep everything active: what it lacks is put there. What it still cannot keep is returned."""
-    lacking = store.pin([source.cid for source in synced.accepted.sources])
+    """Have a store keep everything active, and nothing that has just left: what it lacks is put there.
+
+    What it still cannot keep is returned.
+    """
+    active = [source.cid for source in synced.accepted.sources]
     known = {content.cid: content for content in synced.contents}
+    lacking = store.pin(active)
     for one in lacking:
         if content := known.get(one.cid):
             store.put(content.data)
+    store.unpin(_left(synced.read) - frozenset(active))
     return tuple(one for one in lacking if one.cid not in known)
+
+
+def _left(read: Read) -> frozenset[str]:
+    """What the new changes took out."""
+    new = read.checkpoint.entries[len(read.checkpoint.entries) - read.new :]
+    return frozenset(cid_of_digest(bytes.fromhex(digest)) for entry in new for digest in entry.removed)
 
 
 def _header(community: Community, read: Read, block: int) -> Header:

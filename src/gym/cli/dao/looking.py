@@ -1,5 +1,6 @@
 """`gym dao status` and `gym dao history`: how things stand, and how they came to."""
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -64,7 +65,8 @@ def history(last: int | None, chain: Chain, keeping: Keeping, final: Final, as_j
 
     with opened(chain) as there:
         read = read_of(there, chain, final)
-    rows = [_row(entry, read.checkpoint, keeping) for entry in read.checkpoint.entries[-last if last else None :]]
+    named = _names(read.checkpoint, keeping)
+    rows = [_row(entry, named) for entry in read.checkpoint.entries[-last if last else None :]]
     if as_json:
         print_json({
             "block": read.head.number, "version": read.past.version, "root": read.past.root.hex(),
@@ -113,7 +115,7 @@ def _account(there: "Community", address: str) -> dict[str, str]:
     }
 
 
-def _print(found: "Any", there: "Community") -> None:
+def _print(found: "Sequence[Proposal]", there: "Community") -> None:
     from gym.dao.units import moment, short
 
     told = there.units.told
@@ -135,6 +137,12 @@ def _print(found: "Any", there: "Community") -> None:
             click.echo(f"  reason: {one.reason if one.reason.isprintable() else repr(one.reason)}")
 
 
+def _unsettled(one: "Proposal") -> str:
+    return (
+        ", its bond not settled: gym dao finalize" if one.state in ("rejected", "expired") and not one.settled else ""
+    )
+
+
 def _object(one: "Proposal") -> dict[str, Any]:
     """Stakes and the number as text: they are larger than what JSON readers keep exactly."""
     large = ("id", "votes_for", "votes_against", "abstained", "quorum")
@@ -142,29 +150,32 @@ def _object(one: "Proposal") -> dict[str, Any]:
     return told | {key: None if told[key] is None else str(told[key]) for key in large}
 
 
-def _row(entry: "Entry", checkpoint: "Checkpoint", keeping: Keeping) -> dict[str, Any]:
+def _row(entry: "Entry", named: Mapping[str, Mapping[str, str | None]]) -> dict[str, Any]:
     return {
         "version": entry.version,
         "block": entry.block,
         "cause": entry.cause.name.lower(),
         "proposal": entry.proposal,
         "transaction": f"0x{entry.transaction}",
-        "added": [_named(digest, checkpoint, keeping) for digest in entry.added],
-        "removed": [_named(digest, checkpoint, keeping) for digest in entry.removed],
+        "added": [named[digest] for digest in entry.added],
+        "removed": [named[digest] for digest in entry.removed],
         "root": entry.root,
         "history_hash": entry.history_hash,
     }
 
 
-def _named(digest: str, checkpoint: "Checkpoint", keeping: Keeping) -> dict[str, str | None]:
-    """An experience by id, address, and text where the folder has it."""
+def _names(checkpoint: "Checkpoint", keeping: Keeping) -> Mapping[str, Mapping[str, str | None]]:
+    """Every experience that was ever accepted by id, address, and text where the folder has it."""
     from gym.dao.accepted import numbers
     from gym.dao.content import cid_of_digest, fetch
     from gym.dao.stores import Folder
 
-    cid = cid_of_digest(bytes.fromhex(digest))
-    found = fetch([cid], [Folder(keeping.content)]).contents.get(cid)
-    return {"id": f"G{numbers(checkpoint.entries)[digest]}", "cid": cid, "text": found.text if found else None}
+    cids = {digest: cid_of_digest(bytes.fromhex(digest)) for digest in numbers(checkpoint.entries)}
+    texts = {cid: content.text for cid, content in fetch(cids.values(), [Folder(keeping.content)]).contents.items()}
+    return {
+        digest: {"id": f"G{place}", "cid": cid, "text": texts.get(cid)}
+        for place, (digest, cid) in enumerate(cids.items())
+    }
 
 
 def _by(proposal: str) -> str:
