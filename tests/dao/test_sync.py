@@ -16,7 +16,7 @@ from gym.dao.deployment import Deployment
 from gym.dao.rehearsal import AGAINST, FOR, QUARANTINE
 from gym.dao.stores import Folder, IpfsNode
 from gym.train.grpo.experience_manager import ExperienceManager
-from tests.dao.rpc_proxy import Answer, Pass, proxied, refusal
+from tests.dao.rpc_proxy import Answer, Pass, noted, proxied, refusal
 from tests.dao.terminal import Terminal
 
 TEXTS = (
@@ -245,6 +245,37 @@ def test_verify_finds_a_chain_that_took_back_what_was_synced(community: Any, ter
     settle(community)
     told = terminal.gym("verify")
     assert (told.code, "differs: history: block" in told.out) == (4, True)
+
+
+def test_an_ipfs_node_keeps_what_is_active_and_lets_go_what_has_left(
+    community: Any, terminal: Terminal, ipfs: str
+) -> None:
+    paths = list[str]()
+    community.accept(*(content.digest for content in CONTENTS[:2]))
+    settle(community)
+    with noted(ipfs, paths) as url:
+        assert terminal.done("sync", "--ipfs", url)["not_pinned"] == {url: []}
+        assert pinned(paths) == ["add pin=true"] * 2
+        removal = community.opened(community.contracts.governor.functions.proposeRemoval(CONTENTS[0].digest, ""))
+        community.decide(removal, EVERYONE)
+        community.finalize(removal)
+        settle(community)
+        terminal.done("sync", "--ipfs", url)
+        assert pinned(paths) == ["add pin=true", f"pin/rm arg={CONTENTS[0].cid}"]
+        terminal.done("sync", "--ipfs", url, "--no-pin")
+        assert pinned(paths) == []
+        (terminal.folder / "content" / CONTENTS[1].cid).unlink()
+        terminal.done("sync", "--ipfs", url)  # the IPFS node gives it back
+    gone = terminal.done("sync", "--ipfs", url, code=1)
+    assert [one["cid"] for one in gone["not_pinned"][url]] == [CONTENTS[1].cid]
+    assert f"not pinned at {url}: {CONTENTS[1].cid}: {url}: " in terminal.gym("sync", "--ipfs", url).out
+
+
+def pinned(paths: list[str]) -> list[str]:
+    """What was asked since the last time, as call and telling parameter."""
+    calls = [path.removeprefix("/api/v0/").replace("?", "&").split("&") for path in paths if "/cat?" not in path]
+    paths.clear()
+    return [f"{call} {told[-1]}" for call, *told in calls]
 
 
 def test_three_nodes_agree_and_any_past_library_is_rebuilt(

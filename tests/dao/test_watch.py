@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from bench.planted import SCRIPTED, fruit
+from gym.cli.dao.watch import Seen, scheduled
 from gym.dao.content import Content
 from gym.dao.deployment import Deployment
 from gym.dao.rehearsal import FOR
 from gym.dao.stores import Folder
+from gym.errors import ConnectionFailed, HistoryMismatch, ProviderError
 from tests.dao.terminal import Terminal
 
 PLANTED = fruit(30)
@@ -88,3 +90,20 @@ def test_nothing_accepted_is_nothing_to_measure(community: Any, tmp_path: Path) 
     assert (found["tests"], found["drafts"]) == ([], [])
     wrong = bare.gym("watch", "--every", "soon")
     assert (wrong.code, "'soon' is no period: write it like 30m, 6h or 1d" in wrong.err) == (2, True)
+
+
+def test_a_schedule_goes_on_after_an_outage_and_ends_at_a_lie() -> None:
+    seen, slept = Seen(told=None, found=None, drafts=(), proposed=()), list[float]()  # type: ignore[arg-type]
+    happens: list[Seen | ProviderError] = [seen, ConnectionFailed("gone"), seen, HistoryMismatch("a change is missing")]
+
+    def look() -> Seen:
+        found = happens.pop(0)
+        if isinstance(found, ProviderError):
+            raise found
+        return found
+
+    looks = scheduled(look, 3_600, slept.append)
+    assert [next(looks), next(looks)] == [seen, seen]
+    with pytest.raises(HistoryMismatch):
+        next(looks)
+    assert slept == [3_600] * 3

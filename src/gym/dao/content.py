@@ -101,15 +101,14 @@ class ContentStore(Protocol):
         ...
 
     def put(self, data: bytes) -> str:
-        """Keep at most `gym.core.cid.MAX_BLOCK` bytes; their address. Raises `StorageError` or a `ProviderError`."""
+        """Keep at most `gym.core.cid.MAX_BLOCK` bytes until they are unpinned; their address.
+
+        Raises `StorageError` or a `ProviderError`.
+        """
         ...
 
     def get(self, cid: str) -> bytes | Missing:
         """The content, re-hashed; never what hashes to something else."""
-        ...
-
-    def pin(self, cids: Iterable[str]) -> tuple[Missing, ...]:
-        """Keep these from being collected as garbage; those that this store cannot keep."""
         ...
 
     def unpin(self, cids: Iterable[str]) -> None:

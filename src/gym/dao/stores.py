@@ -20,7 +20,7 @@ ALTERED = "what is kept there does not hash to it"
 
 
 class Folder(NamedTuple):
-    """One file for each content, named by its address. What lies in a folder stays, so pinning only looks."""
+    """One file for each content, named by its address."""
 
     path: Path
 
@@ -45,10 +45,6 @@ class Folder(NamedTuple):
         except OSError as error:
             return Missing(cid, (error.strerror or str(error)).lower())
         return data if cid_of(data) == cid else Missing(cid, ALTERED)
-
-    def pin(self, cids: Iterable[str]) -> tuple[Missing, ...]:
-        """Those that are not here, or altered."""
-        return tuple(found for cid in cids if isinstance(found := self.get(cid), Missing))
 
     def unpin(self, cids: Iterable[str]) -> None:
         """What lies here stays: it is needed to rebuild the past."""
@@ -89,20 +85,6 @@ class IpfsNode:
         except (ProviderError, httpx.HTTPError) as error:
             return Missing(cid, _told(error))
         return data if cid_of(data) == cid else Missing(cid, ALTERED)
-
-    def pin(self, cids: Iterable[str]) -> tuple[Missing, ...]:
-        """Pin each one that the node can give; the others are told. A node is not asked to pin what it alters."""
-        missing = list[Missing]()
-        for cid in cids:
-            found = self.get(cid)
-            if isinstance(found, Missing):
-                missing.append(found)
-                continue
-            try:
-                self._said("pin/add", {"arg": cid})
-            except ProviderError as error:
-                missing.append(Missing(cid, _told(error)))
-        return tuple(missing)
 
     def unpin(self, cids: Iterable[str]) -> None:
         """Let the node forget what has left the library; what it never pinned is passed over."""

@@ -16,7 +16,7 @@ from gym.dao.library_file import Provenance
 from gym.dao.reading import Header, Read, advance
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
-from gym.errors import ConfigError
+from gym.errors import ConfigError, ConnectionFailed, ProviderError
 
 
 class Synced(NamedTuple):
@@ -71,18 +71,18 @@ def provenance(community: Community, synced: Synced) -> Provenance:
 
 
 def pin(store: ContentStore, synced: Synced) -> tuple[Missing, ...]:
-    """Have a store keep everything active, and nothing that has just left: what it lacks is put there.
-
-    What it still cannot keep is returned.
-    """
-    active = [source.cid for source in synced.accepted.sources]
-    known = {content.cid: content for content in synced.contents}
-    lacking = store.pin(active)
-    for one in lacking:
-        if content := known.get(one.cid):
+    """Have a store keep everything active that was found, and nothing that has just left; what it could not keep."""
+    failed = list[Missing]()
+    for content in synced.contents:
+        try:
             store.put(content.data)
-    store.unpin(_left(synced.read) - frozenset(active))
-    return tuple(one for one in lacking if one.cid not in known)
+        except ProviderError as error:
+            failed.append(Missing(content.cid, str(error)))
+            if isinstance(error, ConnectionFailed):  # it will not answer for the others either
+                break
+    if not failed:
+        store.unpin(_left(synced.read) - {source.cid for source in synced.accepted.sources})
+    return tuple(failed)
 
 
 def _left(read: Read) -> frozenset[str]:

@@ -39,8 +39,9 @@ def sync(
 ) -> None:  # fmt: skip
     """Write the accepted library: every entry voted in and not out again, proven, fetched, and through this node's gate.
 
-    Events are read from final blocks alone, and on from where the last sync ended. Beside the library,
-    provenance.json says of each entry its address, proposal and block. Exit code: 1 when a content is missing, which is named.
+    Events are read from final blocks alone, and on from where the last sync ended. Beside the library, provenance.json
+    says of each entry its address, proposal and block. Exit code: 1 when a content is missing, or an IPFS node would not
+    keep one; both are named.
 
     \b
       gym dao sync --ipfs http://127.0.0.1:5001
@@ -62,7 +63,7 @@ def sync(
         print_json(_object(found, told, library, unpinned))
     else:
         _print(found, told, library, unpinned)
-    ctx.exit(0 if found.complete else 1)
+    ctx.exit(0 if found.complete and not any(unpinned.values()) else 1)
 
 
 @click.command()

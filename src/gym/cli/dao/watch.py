@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,16 +78,22 @@ def watch(
     given = {"eval_k": k, "eval_temperature": temperature}
     config = load_config(config_file, overrides | {key: value for key, value in given.items() if value is not None})
     round = Round(named(config, "watch"), whole, drafts, library, chain, keeping, final, quiet)
+    for seen in (round.look(),) if once else scheduled(round.look, every):
+        _say(seen, as_json=as_json)
+
+
+def scheduled(
+    look: "Callable[[], Seen]", every: float, sleep: Callable[[float], None] = time.sleep
+) -> "Iterator[Seen]":
+    """Look after look, so many seconds apart. What the world broke is told, and looked at again next time."""
     while True:
         try:
-            _say(round.look(), as_json=as_json)
+            yield look()
         except ProviderError as error:
-            if once or error.fatal:
+            if error.fatal:
                 raise
             console.print(f"this look failed, the next is in {every:g} s: {error}", markup=False)
-        if once:
-            return
-        time.sleep(every)
+        sleep(every)
 
 
 class Seen(NamedTuple):
