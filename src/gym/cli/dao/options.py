@@ -40,13 +40,12 @@ class Final(NamedTuple):
     confirmations: int | None
 
 
-def _grouped(name: str, kind: Callable[..., Any], *options: Callable[[F], F]) -> Callable[[F], F]:
+def _grouped(name: str, kind: type[Any], *options: Callable[[F], F]) -> Callable[[F], F]:
     """Options that the function gets as one value."""
 
     def decorate(function: F) -> F:
         def gathered(**arguments: Any) -> Any:
-            keys = getattr(kind, "_fields")  # noqa: B009 - of a NamedTuple
-            return function(**{name: kind(*(arguments.pop(key) for key in keys))}, **arguments)
+            return function(**{name: kind(*(arguments.pop(key) for key in kind._fields))}, **arguments)
 
         gathered.__name__, gathered.__doc__ = function.__name__, function.__doc__
         gathered.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
