@@ -88,8 +88,7 @@ def community(url: str, deployment: Deployment) -> Iterator[Community]:
         if told != deployment:
             wrong = next(key for key, value in told if value != getattr(deployment, key))
             raise ConfigError(f"the governor {deployment.governor} has another {wrong} than the deployment file says")
-        token = contracts.token.functions
-        yield Community(web3, deployment, contracts, Units(token.symbol().call(), token.decimals().call()))
+        yield Community(web3, deployment, contracts, Units.of(contracts.token))
 
 
 def checked_address(web3: Web3, text: str, what: str) -> str:

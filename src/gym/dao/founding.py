@@ -74,5 +74,4 @@ def _units(web3: Web3, told: Founding) -> Units:
     if told.token is None:
         return Units()
     address = web3.to_checksum_address(checked_address(web3, told.token, "the token"))
-    token = web3.eth.contract(address=address, abi=artifact("GymToken").abi).functions
-    return Units(token.symbol().call(), token.decimals().call())
+    return Units.of(web3.eth.contract(address=address, abi=artifact("GymToken").abi))

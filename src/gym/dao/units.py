@@ -2,9 +2,14 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gym.errors import ConfigError
+
+if TYPE_CHECKING:
+    from web3.contract import Contract
+
+LONGEST_SYMBOL = 12
 
 
 class Units(NamedTuple):
@@ -12,6 +17,12 @@ class Units(NamedTuple):
 
     symbol: str = "GYM"
     decimals: int = 18
+
+    @classmethod
+    def of(cls, token: "Contract") -> "Units":
+        """As the token says; a name that could steer a terminal is left out."""
+        symbol, decimals = token.functions.symbol().call(), token.functions.decimals().call()
+        return cls(symbol if symbol.isprintable() and len(symbol) <= LONGEST_SYMBOL else "tokens", decimals)
 
     def told(self, amount: int) -> str:
         """

@@ -2,9 +2,11 @@
 
 import click
 
+from gym.cli.dao.deciding import finalize, vote
 from gym.cli.dao.demo import demo
 from gym.cli.dao.looking import history, status
-from gym.cli.dao.motions import finalize, propose, remove, vote
+from gym.cli.dao.proposing import propose
+from gym.cli.dao.removing import remove
 from gym.cli.dao.stakes import deploy, stake
 from gym.cli.dao.syncing import sync, verify
 from gym.cli.dao.watch import watch

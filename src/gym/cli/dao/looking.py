@@ -14,7 +14,7 @@ from gym.cli.dao.options import (
     final_options,
     json_option,
     keeping_options,
-)  # fmt: skip
+)
 from gym.core.text import count
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from gym.cli.dao.options import (
     json_option,
     keeping_options,
     library_option,
-)  # fmt: skip
+)
 from gym.core.text import count
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`gym dao propose`, `vote`, `finalize` and `remove`: an experience's way in and out."""
+"""`gym dao propose`: an experience's way in, alone, with others, or in another's place."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from gym.cli.dao.options import (
     keeping_options,
     library_option,
     signing_options,
-)  # fmt: skip
+)
 from gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -79,113 +79,7 @@ def propose(
             for store in stores:
                 for content in contents:
                     store.put(content.data)
-        _send(there, Outcome(sender, signing, as_json=as_json), planned, contents)
-
-
-@click.command()
-@click.argument("proposal")
-@click.argument("support", type=click.Choice(["for", "against", "abstain"]))
-@chain_options
-@signing_options
-@json_option
-def vote(proposal: str, support: str, chain: Chain, signing: Signing, as_json: bool) -> None:
-    """Vote on a PROPOSAL: its number, its first digits, or the address of what it is about.
-
-    \b
-      gym dao vote 8123 for --keystore me.json
-    """
-    from gym.cli.dao.desk import Outcome, opened, sender_of
-    from gym.dao.motions import ballot
-    from gym.dao.proposals import find, read
-
-    with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
-        found = find(there, proposal)
-        outcome = Outcome(sender, signing, as_json=as_json)
-        if outcome.carry_out([ballot(there, found.id, support)]) is None:
-            return
-        now, told = read(there, found.id), there.units.told
-    outcome.done(
-        {"proposal": str(now.id), "vote": support, "for": str(now.votes_for), "against": str(now.votes_against)},
-        f"voted {support}: {told(now.votes_for)} for, {told(now.votes_against)} against, {told(now.abstained)} abstained",
-    )
-
-
-@click.command()
-@click.argument("name", metavar="PROPOSAL")
-@click.option("--reinstate", is_flag=True, help="Put an entry back instead, whose quarantine ended without a vote.")
-@library_option
-@chain_options
-@signing_options
-@json_option
-def finalize(name: str, reinstate: bool, library: Path, chain: Chain, signing: Signing, as_json: bool) -> None:
-    """Carry out what was decided on a PROPOSAL, or settle what failed; anyone may, when its vote is over."""
-    from gym.cli.dao.desk import Outcome, entry_of, opened, sender_of
-    from gym.dao.content import digest_of_cid
-    from gym.dao.proposals import find, read
-    from gym.dao.sending import Step
-    from gym.dao.units import short
-
-    with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
-        outcome = Outcome(sender, signing, as_json=as_json)
-        if reinstate:
-            cid = entry_of(name, library)
-            call = there.contracts.registry.functions.reinstate(digest_of_cid(cid))
-            if outcome.carry_out([Step(f"reinstate {cid}", call)]) is not None:
-                outcome.done({"reinstated": cid}, f"{cid} is active again")
-            return
-        found = find(there, name)
-        call = there.contracts.governor.functions.finalizeProposal(found.id)
-        if outcome.carry_out([Step(f"finalize proposal {short(found.id)}", call)]) is None:
-            return
-        now = read(there, found.id)
-    outcome.done({"proposal": str(now.id), "state": now.state}, f"proposal {short(now.id)} is {now.state}")
-
-
-@click.command()
-@click.argument("entries", nargs=-1, metavar="[ENTRY]...")
-@click.option("--draft", type=click.Path(path_type=Path), metavar="FILE", help="Send what `gym dao watch` drafted.")
-@click.option("--disable", is_flag=True, help="As guardian: take one entry out now, for 14 days.")
-@reason_option
-@library_option
-@chain_options
-@signing_options
-@json_option
-def remove(
-    entries: tuple[str, ...], draft: Path | None, disable: bool, reason: str, library: Path, chain: Chain,
-    signing: Signing, as_json: bool,
-) -> None:  # fmt: skip
-    """Propose that entries leave. An ENTRY is an address (CID), a digest, or an id of the synced library.
-
-    \b
-      gym dao remove G3 --reason "mean reward 0.81 -> 0.74 on 60 of my problems" --keystore me.json
-      gym dao remove --draft drafts/removal-G3.json
-    """
-    from gym.cli.dao.desk import Outcome, entry_of, opened, sender_of
-    from gym.dao import motions
-    from gym.dao.content import digest_of_cid
-    from gym.dao.drafts import Draft
-    from gym.dao.sending import Step
-
-    if bool(entries) == (draft is not None):
-        raise click.UsageError("give an ENTRY, or --draft FILE")
-    if disable and (len(entries) != 1 or reason):
-        raise click.UsageError("--disable takes one ENTRY, and no --reason: a vote on its removal takes that")
-    with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
-        outcome = Outcome(sender, signing, as_json=as_json)
-        if draft is not None:
-            drafted = Draft.read(draft, there.deployment)
-            cids, reason = [entry.cid for entry in drafted.entries], reason or drafted.reason
-        else:
-            cids = [entry_of(name, library) for name in entries]
-        if disable:
-            call = there.contracts.registry.functions.disable(digest_of_cid(cids[0]))
-            if outcome.carry_out([Step(f"disable {cids[0]}", call)]) is not None:
-                outcome.done({"disabled": cids[0]}, f"{cids[0]} is out for 14 days, or for good if a vote removes it")
-            return
-        _send(there, outcome, [*motions.removal(there, sender.address, cids, reason)], ())
+        send_proposal(there, Outcome(sender, signing, as_json=as_json), planned, contents)
 
 
 def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, domain: str) -> "tuple[Content, ...]":
@@ -220,7 +114,7 @@ def _guardian(there: "Community", address: str, days: int) -> tuple[str, int]:
     return checked_address(there.web3, address, "the guardian"), there.now() + days * 86_400
 
 
-def _send(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
+def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
     """Make a proposal, and say its number and what happens next."""
     from gym.dao.motions import proposal_of
     from gym.dao.proposals import read
