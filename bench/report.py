@@ -88,7 +88,7 @@ def written() -> str:
     parts = [f"Measured {(KEPT / 'machine.txt').read_text(encoding='utf-8').strip()}."]
     for path in sorted({file.with_suffix("") for file in KEPT.glob("bench_*")}):
         table = path.with_suffix(".json")
-        parts.append(_markdown(json.loads(table.read_text(encoding="utf-8"))) if table.exists() else _verbatim(path))
+        parts.append(markdown(json.loads(table.read_text(encoding="utf-8"))) if table.exists() else _verbatim(path))
     return "\n\n".join(parts)
 
 
@@ -105,7 +105,8 @@ def missed() -> list[str]:
     return [f"{title}: {row.what.strip()}: {row.measured}, not {row.target}" for title, row in rows if row.ok is False]
 
 
-def _markdown(kept: dict[str, object]) -> str:
+def markdown(kept: dict[str, object]) -> str:
+    """A kept table under its heading."""
     rows = kept["rows"]
     assert isinstance(rows, list)
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(Row(**row).cells for row in rows)]

@@ -20,6 +20,8 @@ TRAIN = "torch transformers trl peft accelerate"
         ("from gym.train.grpo import SemanticExtractor", "numpy rich"),
         ("import gym.train.grpo.rewards.worker", "aiohttp numpy rich math_verify"),
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
+        ("import gym.dao.content, gym.dao.artifacts", "aiohttp httpx numpy web3"),
+        ("import gym.cli.dao", "aiohttp httpx numpy web3"),
         ("import gym", TRAIN),
         ("import gym.train.grpo.training_free_workflow, gym.evaluation.measure", TRAIN),
         ("import gym.train.grpo.gradient.workflow, gym.train.grpo.gradient.plan", TRAIN),
@@ -34,7 +36,7 @@ def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", *(f"{name} --help" for name in COMMANDS)])
+@pytest.mark.parametrize("words", ["--help", "--version", *(f"{name} --help" for name in (*COMMANDS, "dao watch"))])
 def test_no_command_loads_what_it_does_not_use(words: str) -> None:
     code = f"import sys\nfrom gym.cli.main import main\nsys.argv = ['gym', *{words.split()!r}]\ntry:\n    main()\nfinally:\n    "
     code += f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"

@@ -21,7 +21,8 @@
         │   ├── ContextExceeded  the prompt is longer than the model's window
         │   └── ToolsRefused     this server or model takes no tools
         ├── AccessDenied         401, 403, 404 (no such model): fatal, the run stops
-        └── EndpointDown         nobody answered for too long: fatal; state is saved, the same command continues
+        ├── EndpointDown         nobody answered for too long: fatal; state is saved, the same command continues
+        └── HistoryMismatch      a chain's events do not give what its registry holds: fatal
 
 What a caller should expect (a rejected operation, a failed rollout) is a value, not an exception.
 """
@@ -163,5 +164,11 @@ class AccessDenied(ProviderError):
 
 class EndpointDown(ProviderError):
     """The endpoint was waited for as long as the run has patience, and did not answer."""
+
+    fatal = True
+
+
+class HistoryMismatch(ProviderError):
+    """The events that a chain node gives do not lead to the hash or the root that the registry holds."""
 
     fatal = True

@@ -21,6 +21,7 @@ COMMANDS = {
     "verify": "Check that weights, or a signed library, are what they were.",
     "data": "Say whether two problem sets share problems.",
     "web": "Sites to learn on: make one, serve a folder of pages, see what is in it.",
+    "dao": "Put experiences under a vote: propose, vote, sync, verify, watch.",
     "library": "List, edit, trace and undo the experiences of a library.",
     "ablate": "Compare settings: train every variant under several seeds, and tabulate.",
     "estimate": "Predict calls, tokens and dollars before spending them.",

@@ -1,0 +1,119 @@
+"""What a command of `gym dao` works with once it runs: the community on its chain, a sender that asks, the stores."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gym.cli.common import console, print_json
+from gym.cli.dao.options import Chain, Final, Keeping, Signing
+from gym.dao.content import ContentStore
+from gym.dao.deployment import Community, Deployment, community
+from gym.dao.keys import open_account
+from gym.dao.library_file import read_provenance
+from gym.dao.proposals import experience_address
+from gym.dao.reading import Read
+from gym.dao.rpc import connect
+from gym.dao.sending import Quote, Sender, Step
+from gym.dao.stores import Folder, IpfsNode
+from gym.dao.sync import read_on
+from gym.errors import ConfigError, MissingExtra
+
+try:
+    from web3 import Web3
+    from web3.types import TxReceipt
+except ImportError as error:
+    raise MissingExtra("governance", "dao") from error
+
+
+@contextmanager
+def opened(chain: Chain) -> Iterator[Community]:
+    """The community whose contracts the deployment file names."""
+    with community(rpc_of(chain), Deployment.read(chain.deployment)) as there:
+        yield there
+
+
+def rpc_of(chain: Chain) -> str:
+    """The node's URL; raises `ConfigError` when there is none."""
+    if not chain.rpc:
+        raise ConfigError("no chain: give --rpc URL, or set ZOO_GYM_RPC")
+    return chain.rpc
+
+
+def node_of(chain: Chain) -> Web3:
+    """The chain's node, for who has no contracts yet."""
+    return connect(rpc_of(chain))
+
+
+def sender_of(web3: Web3, signing: Signing) -> Sender:
+    """The account that signs; it asks before each transaction."""
+    account = open_account(signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True))
+    return Sender(web3, account, agree=lambda quote: _agreed(quote, signing.yes))
+
+
+class Outcome:
+    """What a sending command did, printed once at its end: as one JSON object, or in words."""
+
+    def __init__(self, sender: Sender, signing: Signing, *, as_json: bool) -> None:
+        self._sender, self._signing, self._as_json = sender, signing, as_json
+
+    def carry_out(self, steps: Sequence[Step]) -> TxReceipt | None:
+        """Send the steps; a dry run says what they would take instead, and gives None."""
+        if not self._signing.dry_run:
+            return self._sender.carry_out(steps)
+        self.would(self._sender.quotes(steps))
+        return None
+
+    def would(self, quotes: Sequence[Quote]) -> None:
+        """Say what transactions would take."""
+        if self._as_json:
+            told = [quote._asdict() | {"cost": quote.cost} for quote in quotes]
+            print_json({"dry_run": True, "account": self._sender.address, "transactions": told})
+        else:
+            for quote in quotes:
+                click.echo(f"would {quote}")
+            click.echo(f"nothing was sent (account {self._sender.address})")
+
+    def done(self, told: Mapping[str, Any], *lines: str) -> None:
+        """Say what came of it."""
+        if self._as_json:
+            sent = [one._asdict() for one in self._sender.sent]
+            print_json({"account": self._sender.address, **told, "transactions": sent})
+        else:
+            for line in lines:
+                click.echo(line)
+
+
+@contextmanager
+def stores_of(keeping: Keeping) -> Iterator[tuple[ContentStore, ...]]:
+    """The folder, then the IPFS nodes."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(IpfsNode(url)) for url in keeping.ipfs]
+        yield (Folder(keeping.content), *nodes)
+
+
+def read_of(there: Community, chain: Chain, final: Final) -> Read:
+    """Read the chain on to its last final block; what was taken back by a reorganisation is told."""
+    path = final.checkpoint or chain.deployment.with_suffix(".checkpoint.json")
+    read = read_on(there, path, confirmations=final.confirmations)
+    if read.taken_back:
+        console.print(f"note: the chain took {read.taken_back} changes back that were read before", markup=False)
+    return read
+
+
+def entry_of(name: str, library: Path) -> str:
+    """The address of an experience: itself, from its digest, or from its id in a synced library; raises `ConfigError`."""
+    if not (name[:1] in "Gg" and name[1:].isdecimal()):
+        return experience_address(name)
+    told = read_provenance(library)
+    known = {source.id: source.cid for source in (*told.entries, *told.refused, *told.missing)}
+    if name.upper() not in known:
+        raise ConfigError(f"{name!r} is not active in {str(library)!r}: it has {', '.join(known) or 'nothing'}")
+    return known[name.upper()]
+
+
+def _agreed(quote: Quote, yes: bool) -> bool:
+    console.print(str(quote), markup=False)
+    return yes or click.confirm("Send it?", err=True)

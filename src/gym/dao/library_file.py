@@ -1,0 +1,136 @@
+"""A synced library on the disk: `experiences.json`, its journal, and beside them `provenance.json`: where each comes from.
+
+The library and its journal are those that every command reads. Each sync that changes something is one event of the journal.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from gym.core import journal
+from gym.core.experience import Library
+from gym.core.value import Value
+from gym.dao.accepted import FROM, Accepted, Source
+from gym.dao.deployment import Deployment
+from gym.dao.history import Past
+from gym.dao.reading import Header
+from gym.errors import ConfigError, LibraryError
+from gym.files import write_atomic
+
+JOURNAL = "journal.jsonl"
+
+
+class Provenance(Value):
+    """What a synced library is: of which registry and block, and where each experience comes from."""
+
+    chain_id: int
+    governor: str
+    registry: str
+    block: int
+    block_hash: str
+    version: int
+    """The registry's changes up to then."""
+    root: str
+    """The Merkle root over everything active, in hex."""
+    history_hash: str
+    library_digest: str
+    entries: tuple[Source, ...]
+    """In the library."""
+    missing: tuple[Source, ...] = ()
+    """Active, and no store had the content."""
+    refused: tuple[Source, ...] = ()
+    """Active, and this node's gate keeps it out."""
+    reasons: Mapping[str, str] = Field(default_factory=dict)
+    """By id, why something is missing or refused."""
+
+    @classmethod
+    def of(cls, deployment: Deployment, at: Header, past: Past, accepted: Accepted) -> "Provenance":
+        """Of what a sync found."""
+        reasons = {one.cid: one.reason for one in accepted.missing}
+        missing = tuple(source for source in accepted.sources if source.cid in reasons)
+        told = {source.id: reasons[source.cid] for source in missing}
+        return cls(
+            chain_id=deployment.chain_id,
+            governor=deployment.governor,
+            registry=deployment.registry,
+            block=at.number,
+            block_hash=at.hash,
+            version=past.version,
+            root=past.root.hex(),
+            history_hash=past.history_hash.hex(),
+            library_digest=accepted.library.digest,
+            entries=tuple(source for source in accepted.sources if source.id in accepted.library),
+            missing=missing,
+            refused=tuple(one.source for one in accepted.refused),
+            reasons=told | {one.source.id: one.reason for one in accepted.refused},
+        )
+
+
+def provenance_path(library: Path) -> Path:
+    """
+    >>> provenance_path(Path("a/experiences.json")).as_posix(), provenance_path(Path("b.json")).as_posix()
+    ('a/provenance.json', 'b.provenance.json')
+    """
+    return _beside(library, "provenance.json")
+
+
+def read_provenance(library: Path) -> Provenance:
+    """Of the library at this path; raises `ConfigError` where it has none."""
+    file = provenance_path(library)
+    try:
+        return Provenance.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise ConfigError(
+            f"{str(library)!r} was not synced: there is no {file.name} beside it (gym dao sync)"
+        ) from error
+    except ValidationError as error:
+        raise ConfigError(f"{str(file)!r} is damaged: sync again") from error
+
+
+def read_synced(library: Path) -> Library:
+    """The library at this path; raises `LibraryError`."""
+    try:
+        return Library.from_json(library.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise LibraryError(f"there is no readable library {str(library)!r}: {error}") from error
+
+
+def require_synced(library: Path, deployment: Deployment) -> None:
+    """Raise `ConfigError` where a library of one's own, or of another registry, would be overwritten."""
+    if not library.exists() and not _beside(library, JOURNAL).exists():
+        return
+    if not provenance_path(library).exists():
+        raise ConfigError(
+            f"{str(library)!r} is a library of your own: give --library another file for what is voted on"
+        )
+    if (found := read_provenance(library)).registry != deployment.registry:
+        raise ConfigError(f"{str(library)!r} is the library of registry {found.registry}: give --library another file")
+
+
+def write_synced(library: Path, accepted: Accepted, provenance: Provenance, at: Header) -> tuple[str, ...]:
+    """Write all three, the library last; the ids of what somebody had added to it by hand, which leaves."""
+    file = _beside(library, JOURNAL)
+    events = _events(file)
+    before = journal.replay(events)
+    time = datetime.fromtimestamp(at.time, UTC).isoformat(timespec="seconds")
+    told = f"change {provenance.version} of registry {provenance.registry} at block {at.number}"
+    new = journal.record_import(events, accepted.library, actor="vote", at=time, reason=told)
+    write_atomic(file, "".join(event.to_line() for event in (*events, *new)))
+    write_atomic(provenance_path(library), provenance.model_dump_json(indent=2) + "\n")
+    write_atomic(library, accepted.library.to_json())
+    return tuple(entry.id for entry in before if not any(name.startswith(FROM) for name in entry.origin))
+
+
+def _events(file: Path) -> Sequence[journal.Event]:
+    try:
+        return journal.from_text(file.read_text(encoding="utf-8")).events
+    except FileNotFoundError:
+        return ()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LibraryError(f"journal {str(file)!r} cannot be read: {error}") from error
+
+
+def _beside(library: Path, name: str) -> Path:
+    return library.with_name(name if library.name == "experiences.json" else f"{library.stem}.{name}")

@@ -1,0 +1,109 @@
+"""Proposals as steps to send: the bond approved where it is not, then the proposal itself, tried before anything is paid."""
+
+from collections.abc import Iterator, Sequence
+
+from gym.core.text import count
+from gym.dao.content import cid_of_digest, digest_of_cid
+from gym.dao.contracts import NOBODY
+from gym.dao.deployment import Community
+from gym.dao.sending import Step, lacks_only_allowance
+from gym.dao.units import moment, short
+from gym.errors import ConfigError, MissingExtra
+
+try:
+    from eth_typing import ChecksumAddress
+    from web3.contract.contract import ContractFunction
+    from web3.logs import DISCARD
+    from web3.types import TxReceipt
+except ImportError as error:
+    raise MissingExtra("governance", "dao") from error
+
+MAX_BATCH = 100
+"""Experiences in a proposal."""
+MAX_REASON = 4096
+"""Bytes of a proposal's reason."""
+SUPPORT = ("against", "for", "abstain")
+"""OpenZeppelin's kinds of votes, by number."""
+
+
+def addition(community: Community, sender: ChecksumAddress, cids: Sequence[str], reason: str = "") -> Iterator[Step]:
+    """Propose that these come, together."""
+    governor, digests = community.contracts.governor.functions, sorted(map(digest_of_cid, set(cids)))
+    if len(digests) == 1 and not reason:
+        call = governor.proposeExperience(cid_of_digest(digests[0]), digests[0])
+    else:
+        call = governor.proposeBatch(digests, [], _checked(reason))
+    return _proposed(community, sender, call, f"propose {count(len(digests), 'experience')}")
+
+
+def removal(community: Community, sender: ChecksumAddress, cids: Sequence[str], reason: str) -> Iterator[Step]:
+    """Propose that these leave, together."""
+    governor, digests = community.contracts.governor.functions, sorted(map(digest_of_cid, set(cids)))
+    if len(digests) == 1:
+        call = governor.proposeRemoval(digests[0], _checked(reason))
+    else:
+        call = governor.proposeBatch([], digests, _checked(reason))
+    return _proposed(community, sender, call, f"propose to remove {count(len(digests), 'experience')}")
+
+
+def replacement(community: Community, sender: ChecksumAddress, old: str, new: str, reason: str) -> Iterator[Step]:
+    """Propose that one takes another's place."""
+    digests = digest_of_cid(old), digest_of_cid(new)
+    call = community.contracts.governor.functions.proposeReplacement(*digests, _checked(reason))
+    return _proposed(community, sender, call, "propose that one experience replaces another")
+
+
+def guardianship(
+    community: Community, sender: ChecksumAddress, guardian: str, until: int, reason: str
+) -> Iterator[Step]:
+    """Propose a guardian, or with `NOBODY` none."""
+    call = community.contracts.governor.functions.proposeGuardian(guardian, until, _checked(reason))
+    what = "no guardian" if guardian == NOBODY else f"{guardian} as guardian until {moment(until)}"
+    return _proposed(community, sender, call, f"propose {what}")
+
+
+def staked(community: Community, sender: ChecksumAddress, amount: int) -> Iterator[Step]:
+    """Stake an amount."""
+    contracts, told = community.contracts, community.units.told(amount)
+    balance = contracts.token.functions.balanceOf(sender).call()
+    if balance < amount:
+        raise ConfigError(f"account {sender} has {community.units.told(balance)}, and {told} were to be staked")
+    call, holder = contracts.staking.functions.stake(amount), contracts.staking.address
+    return _paid(community, sender, holder, amount, Step(f"stake {told}", call))
+
+
+def ballot(community: Community, proposal: int, support: str) -> Step:
+    """Vote on a proposal."""
+    call = community.contracts.governor.functions.castVote(proposal, SUPPORT.index(support))
+    return Step(f"vote {support} on proposal {short(proposal)}", call)
+
+
+def proposal_of(community: Community, receipt: TxReceipt) -> int:
+    """The number of the proposal that a transaction made."""
+    made = community.contracts.governor.events.ProposalCreated().process_receipt(receipt, errors=DISCARD)
+    return int(made[0]["args"]["proposalId"])
+
+
+def _proposed(community: Community, sender: ChecksumAddress, call: ContractFunction, what: str) -> Iterator[Step]:
+    governor = community.contracts.governor
+    return _paid(community, sender, governor.address, governor.functions.bond().call(), Step(what, call))
+
+
+def _paid(
+    community: Community, sender: ChecksumAddress, taker: ChecksumAddress, amount: int, step: Step
+) -> Iterator[Step]:
+    """The step, after the approval that it lacks. No more is approved than it takes."""
+    token = community.contracts.token.functions
+    assert isinstance(step.call, ContractFunction)
+    short_of = amount > 0 and token.allowance(sender, taker).call() < amount
+    if short_of and lacks_only_allowance(step.call, sender):
+        yield Step(f"let {taker} take {community.units.told(amount)}", token.approve(taker, amount))
+        yield step._replace(after=True)
+    else:
+        yield step
+
+
+def _checked(reason: str) -> str:
+    if (size := len(reason.encode())) > MAX_REASON:
+        raise ConfigError(f"the reason has {size:,} bytes, at most {MAX_REASON:,} are possible")
+    return reason

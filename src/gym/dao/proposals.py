@@ -1,0 +1,144 @@
+"""What is proposed: read from the governor, and found again by the beginning of its number or by the experience it is about."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from gym.dao.content import cid_of_digest, digest_of_cid
+from gym.dao.deployment import Community
+from gym.dao.logs import events
+from gym.dao.reverts import STATES
+from gym.dao.units import short
+from gym.errors import ConfigError
+
+Kind = Literal["addition", "removal", "replacement", "batch", "guardian"]
+OPEN = frozenset(STATES[:2])
+UNFINISHED = OPEN | {STATES[4]}
+"""What somebody can still do something about."""
+SHORTEST = 4
+"""Digits that name a proposal."""
+
+
+class Proposal(NamedTuple):
+    """One proposal as it stands; stakes in the token's smallest unit, times in seconds since 1970."""
+
+    id: int
+    kind: Kind
+    state: str
+    """One of `gym.dao.reverts.STATES`."""
+    settled: bool
+    """Whether somebody finalized it: its bond went back, or to the treasury."""
+    proposer: str
+    added: tuple[str, ...]
+    """Addresses of content."""
+    removed: tuple[str, ...]
+    guardian: str
+    guardian_until: int
+    reason: str
+    votes_for: int
+    votes_against: int
+    abstained: int
+    quorum: int | None
+    """Stake that must take part; None before the vote opens."""
+    opens: int
+    ends: int
+    valid_until: int
+
+    @property
+    def open(self) -> bool:
+        """In review or open for votes."""
+        return self.state in OPEN
+
+    @property
+    def concerns(self) -> tuple[str, ...]:
+        """Addresses of every content that it is about."""
+        return self.added + self.removed
+
+
+class Made(NamedTuple):
+    """That a proposal was made."""
+
+    id: int
+    reason: str
+    block: int
+
+
+def made(community: Community) -> tuple[Made, ...]:
+    """Every proposal ever made, the oldest first."""
+    event = community.contracts.governor.events.ProposalCreated()
+    found = events(event, community.deployment.block, community.web3.eth.block_number)
+    return tuple(Made(log["args"]["proposalId"], log["args"]["description"], log["blockNumber"]) for log in found)
+
+
+def read(community: Community, id: int, reason: str = "") -> Proposal:
+    """How a proposal stands now; raises what the governor says to a number that it does not know."""
+    ask = community.contracts.governor.functions
+    state, motion = STATES[ask.state(id).call()], ask.motionOf(id).call()
+    against, for_, abstained = ask.proposalVotes(id).call()
+    opens = ask.proposalSnapshot(id).call()
+    kind, finalized, guardian_until, guardian, _, added, removed = motion
+    return Proposal(
+        id=id,
+        kind=cast(Kind, get_args(Kind)[kind]),
+        state=state,
+        settled=finalized,
+        proposer=ask.proposalProposer(id).call(),
+        added=_addresses(added),
+        removed=_addresses(removed),
+        guardian=guardian,
+        guardian_until=guardian_until,
+        reason=reason if kind else "",
+        votes_for=for_,
+        votes_against=against,
+        abstained=abstained,
+        quorum=ask.quorum(opens).call() if opens < community.now() else None,
+        opens=opens,
+        ends=ask.proposalDeadline(id).call(),
+        valid_until=ask.validUntil(id).call(),
+    )
+
+
+def proposals(community: Community, wanted: Callable[[str], bool] = lambda _: True) -> tuple[Proposal, ...]:
+    """Those whose state is wanted, the oldest first."""
+    state = community.contracts.governor.functions.state
+    return tuple(read(community, one.id, one.reason) for one in made(community) if wanted(STATES[state(one.id).call()]))
+
+
+def find(community: Community, name: str) -> Proposal:
+    """The proposal called so: its number, the first digits of it, or the address of content that an unfinished one is about.
+
+    Raises `ConfigError` when there is none, or more than one.
+    """
+    if name.isdecimal():
+        return _one([read(community, one.id, one.reason) for one in _beginning(made(community), name)], name)
+    address = experience_address(name)
+    return _one([one for one in proposals(community, UNFINISHED.__contains__) if address in one.concerns], name)
+
+
+def experience_address(name: str) -> str:
+    """The address of an experience that is named by it, or by its digest in hex; raises `ConfigError`."""
+    digits = name.removeprefix("0x")
+    if len(digits) == 64:
+        try:
+            return cid_of_digest(bytes.fromhex(digits))
+        except ValueError:
+            pass
+    digest_of_cid(name)
+    return name
+
+
+def _beginning(all: Sequence[Made], name: str) -> list[Made]:
+    if len(name) < SHORTEST:
+        raise ConfigError(f"{name!r} is too short for a proposal: give at least {SHORTEST} of its digits")
+    return [one for one in all if str(one.id).startswith(name)]
+
+
+def _one(found: Sequence[Proposal], name: str) -> Proposal:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ConfigError(f"no proposal {name!r}: `gym dao status` lists those that are open")
+    raise ConfigError(f"{name!r} can be any of {', '.join(short(one.id) for one in found)}: give the proposal's number")
+
+
+def _addresses(digests: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(cid_of_digest(bytes(digest)) for digest in digests)

@@ -1,0 +1,98 @@
+"""A node brought up to date: events read and proven, contents fetched and re-hashed, each text through the node's own gate."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gym.core.admission import Admission
+from gym.core.operation import Admit
+from gym.dao.accepted import Accepted, rebuilt, sources
+from gym.dao.checkpoint import Checkpoint
+from gym.dao.content import Content, ContentStore, Missing, cid_of_digest, fetch
+from gym.dao.deployment import Community
+from gym.dao.history import Past
+from gym.dao.library_file import Provenance
+from gym.dao.reading import Header, Read, advance
+from gym.embedding import similarity
+from gym.embedding.hashing import HashingEmbedder
+from gym.errors import ConfigError, ConnectionFailed, ProviderError
+
+
+class Synced(NamedTuple):
+    """A registry's library at a block."""
+
+    at: Header
+    past: Past
+    accepted: Accepted
+    contents: tuple[Content, ...]
+    """Of everything active that was found, refused ones too."""
+    read: Read
+
+    @property
+    def complete(self) -> bool:
+        """Whether every content was found."""
+        return not self.accepted.missing
+
+
+def gate() -> Admit:
+    """The gate for learned texts, without its limits of size: what was accepted is large or small for everybody alike."""
+    return Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+
+
+def read_on(community: Community, checkpoint: Path, *, confirmations: int | None = None) -> Read:
+    """Read what is new on the chain, and keep it in the file."""
+    read = advance(community, Checkpoint.read(checkpoint, community.deployment), confirmations=confirmations)
+    read.checkpoint.write(checkpoint)
+    return read
+
+
+def sync(
+    community: Community,
+    read: Read,
+    stores: Sequence[ContentStore],
+    *,
+    block: int | None = None,
+    admit: Admit | None = None,
+) -> Synced:
+    """The library at a block (None: the last that is final); raises `ConfigError` for one that was not read."""
+    at = read.head if block is None else _header(community, read, block)
+    entries = read.checkpoint.upto(at.number)
+    past = read.checkpoint.past(at.number)
+    found = sources(entries, past.active)
+    fetched = fetch([source.cid for source in found], stores)
+    accepted = rebuilt(entries, found, fetched.contents, fetched.missing, admit or gate())
+    return Synced(at, past, accepted, tuple(fetched.contents.values()), read)
+
+
+def provenance(community: Community, synced: Synced) -> Provenance:
+    """What is written beside the library."""
+    return Provenance.of(community.deployment, synced.at, synced.past, synced.accepted)
+
+
+def pin(store: ContentStore, synced: Synced) -> tuple[Missing, ...]:
+    """Have a store keep everything active that was found, and nothing that has just left; what it could not keep."""
+    failed = list[Missing]()
+    for content in synced.contents:
+        try:
+            store.put(content.data)
+        except ProviderError as error:
+            failed.append(Missing(content.cid, str(error)))
+            if isinstance(error, ConnectionFailed):  # it will not answer for the others either
+                break
+    if not failed:
+        store.unpin(_left(synced.read) - {source.cid for source in synced.accepted.sources})
+    return tuple(failed)
+
+
+def _left(read: Read) -> frozenset[str]:
+    """What the new changes took out."""
+    new = read.checkpoint.entries[len(read.checkpoint.entries) - read.new :]
+    return frozenset(cid_of_digest(bytes.fromhex(digest)) for entry in new for digest in entry.removed)
+
+
+def _header(community: Community, read: Read, block: int) -> Header:
+    first = community.deployment.block
+    if not first <= block <= read.head.number:
+        raise ConfigError(f"block {block} is not among those that are final: {first} to {read.head.number}")
+    return Header.of(community.web3.eth.get_block(block))
