@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web,federated]' --group dev
 	@touch $@
 
 demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; 10 to 15 minutes on 2 cores)

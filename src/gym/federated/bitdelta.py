@@ -1,9 +1,9 @@
 """BitDelta: a unit vector as 384 signs and one scale, sign(v) · mean|v| (Liu et al. 2024, arXiv:2402.10193; SPEC 6.2).
 
-A code is 52 bytes. Bytes 0 to 47 are the signs: coordinate `i` is the bit `7 - i % 8` (the highest first) of byte `i // 8`, 1 where
-`v[i] >= 0`, so that 0 and -0 count as +. Bytes 48 to 51 are mean|v|, an IEEE 754 float32, little-endian. Signs keep the
-direction at a cosine of about 0.80. Two codes that agree in the share `(1 + s) / 2` of their signs stand for a cosine of about
-sin(pi / 2 · s): the sign of a random projection sees angles (Charikar 2002).
+A code is 52 bytes. Bytes 0 to 47 are the signs: coordinate `i` is the bit `7 - i % 8` (the highest first) of byte `i //
+8`, 1 where `v[i] >= 0`, so that 0 and -0 count as +. Bytes 48 to 51 are mean|v|, an IEEE 754 float32, little-endian.
+Signs keep the direction at a cosine of about 0.80. Two codes that agree in the share `(1 + s) / 2` of their signs stand
+for a cosine of about sin(pi / 2 · s): the sign of a random projection sees angles (Charikar 2002).
 """
 
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ Signs: TypeAlias = NDArray[np.int8]
 
 
 def encode(rows: Vectors) -> Codes:
-    """Codes of unit rows, (n, 384) float32 -> (n, 52) uint8, in order; raises `ValueError` for NaN, infinity or another shape."""
+    """Codes of unit rows, (n, 384) float32 -> (n, 52) uint8, in order; raises `ValueError` for NaN or another shape."""
     if rows.ndim != 2 or rows.shape[1] != DIM:
         raise ValueError(f"rows of {DIM} coordinates are coded, not an array of shape {rows.shape}")
     if not np.isfinite(rows).all():
@@ -59,7 +59,7 @@ def scales(codes: Codes) -> Vectors:
 
 def is_unit_scale(scale: float) -> bool:
     """Whether a unit vector can have this scale: one outside would weigh more than its vote (NaN is outside)."""
-    return SMALLEST_SCALE * (1 - _SLACK) <= scale <= LARGEST_SCALE * (1 + _SLACK)
+    return bool(SMALLEST_SCALE * (1 - _SLACK) <= scale <= LARGEST_SCALE * (1 + _SLACK))
 
 
 def distances(some: Codes, others: Codes) -> NDArray[np.int64]:
@@ -69,6 +69,6 @@ def distances(some: Codes, others: Codes) -> NDArray[np.int64]:
 
 
 def cosines(some: Codes, others: Codes) -> Vectors:
-    """The cosines that the codes stand for, (n, m) float32; on sentences of one encoder within about 0.035 of the true ones."""
+    """The cosines that the codes stand for, (n, m) float32; on sentences they are off by about 0.035."""
     shares = 1 - 2 * distances(some, others) / DIM
     return np.sin(np.pi / 2 * shares).astype(np.float32)

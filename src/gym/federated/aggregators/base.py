@@ -15,7 +15,8 @@ class Aggregator(Protocol):
     def __call__(self, vectors: Vectors, *, f: int) -> Vectors:
         """(nodes, dim) -> (dim,) float32, the same in whatever order the nodes stand.
 
-        Raises `TooFewNodes` when the rule says nothing for so many liars among so few nodes, `AggregationError` for NaN or infinity.
+        Raises `TooFewNodes` when the rule says nothing for so many liars among so few nodes, `AggregationError` for NaN
+        or infinity.
         """
         ...
 

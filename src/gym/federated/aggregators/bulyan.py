@@ -1,7 +1,7 @@
-"""Bulyan (El Mhamdi et al. 2018, arXiv:1802.07927): select n - 2f vectors by Krum, then the mean of the values nearest to their median.
+"""Bulyan (El Mhamdi et al. 2018, arXiv:1802.07927): of n - 2f vectors that Krum selects, the mean near their median.
 
-Robust for n >= 4f + 3 (breakdown point just below 1/4), coordinate by coordinate, where Krum is robust in the norm alone. Selected
-are the n - 2f best scores at once, as Flower does; the paper selects one by one.
+Robust for n >= 4f + 3 (breakdown point just below 1/4), coordinate by coordinate, where Krum is robust in the norm
+alone. Selected are the n - 2f best scores at once, as Flower does; the paper selects one by one.
 """
 
 import numpy as np
@@ -18,7 +18,8 @@ def bulyan(vectors: Vectors, *, f: int = 0) -> Vectors:
     selected = rows[np.sort(best)]
     off = np.abs(selected - np.median(selected, axis=0))
     nearest = np.argsort(off, axis=0, kind="stable")[: len(rows) - 4 * f]
-    return np.take_along_axis(selected, nearest, axis=0).mean(axis=0).astype(np.float32)
+    found: Vectors = np.take_along_axis(selected, nearest, axis=0).mean(axis=0).astype(np.float32)
+    return found
 
 
 AGGREGATOR = bulyan

@@ -14,7 +14,8 @@ def multi_krum(vectors: Vectors, *, f: int = 0, keep: int | None = None) -> Vect
     """The mean of the `keep` best vectors, by default n - f, (nodes, dim) -> (dim,)."""
     rows = ordered(vectors, least=2 * f + 3, rule="multi-Krum")
     best = np.argsort(scores(rows, f=f), kind="stable")[: len(rows) - f if keep is None else keep]
-    return rows[np.sort(best)].mean(axis=0).astype(np.float32)
+    found: Vectors = rows[np.sort(best)].mean(axis=0).astype(np.float32)
+    return found
 
 
 AGGREGATOR = multi_krum

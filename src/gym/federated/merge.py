@@ -1,0 +1,140 @@
+"""From a round's messages to its decision, with reasons: pure, so that every node computes it again.
+
+Admission and reviews, alignment, the paper's coordinate-wise median with outliers rejected, the submitted texts nearest
+to it, and the utility gate.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gym.core.text import count
+from gym.errors import TooFewNodes
+from gym.federated.admitted import admitted, said
+from gym.federated.aggregators import resolve_aggregator
+from gym.federated.aggregators.base import Aggregator
+from gym.federated.align import Topic, align
+from gym.federated.decision import Candidate, Decision, Published, TopicRuling
+from gym.federated.inbox import Collected
+from gym.federated.messages import Gain, Measurement, Removal
+from gym.federated.nearest import Near, nearest
+from gym.federated.round import Round, two_thirds
+from gym.federated.utility import rule
+
+Gains = Mapping[str, Mapping[str, Gain]]
+"""By the digest of a text, what each node measured."""
+
+_SHOWN = 3
+"""Texts that an unsupported topic is shown by."""
+
+
+def decide(collected: Collected, *, aggregator: Aggregator | None = None) -> Decision:
+    """The decision of a round, final when nothing is `pending`; another `aggregator` than the round's is for studies."""
+    round, (texts, refused), gains = collected.round, admitted(collected), _gains(collected)
+    combine = aggregator or resolve_aggregator(round.aggregator)
+    topics = tuple(_ruling(round, topic, gains, combine) for topic in align(texts))
+    return Decision(
+        round=round.digest,
+        number=round.number,
+        n=round.n,
+        f=round.f,
+        messages=tuple(one.cid for one in collected.messages),
+        topics=topics,
+        published=_published(topics),
+        removed=_removed(collected),
+        pending=_texts(topics, "open"),
+        measured=_texts(topics, "accepted", "refused"),
+        refused_texts=refused,
+        refusals=collected.refusals,
+        equivocators=tuple(proof.node for proof in collected.equivocations),
+    )
+
+
+def _ruling(round: Round, topic: Topic, gains: Gains, aggregator: Aggregator) -> TopicRuling:
+    nodes, needed = {vote.node for vote in topic.votes}, round.f + 1
+    if len(nodes) < needed:
+        return _unsupported(topic, nodes, f"supported by {count(len(nodes), 'node')}, {needed} needed")
+    try:
+        near = nearest(topic.votes, aggregator, f=round.f)
+    except TooFewNodes as error:
+        return _unsupported(topic, nodes, str(error))
+    agreeing = {node for one in near if not one.outlier for node in one.nodes}
+    if len(agreeing) < needed:
+        reason = f"supported by {count(len(agreeing), 'node')} without outliers, {needed} needed"
+        return _unsupported(topic, agreeing, reason)
+    candidates = tuple(_candidates(round, topic.domain, near, gains))
+    last = next((one for one in candidates if one.verdict in ("accepted", "open")), None)
+    return TopicRuling(
+        domain=topic.domain,
+        nodes=tuple(sorted(agreeing)),
+        texts=topic.texts,
+        verdict="refused" if last is None else "accepted" if last.verdict == "accepted" else "open",
+        reason="no text of it passed the utility gate" if last is None else last.reason,
+        candidates=candidates,
+    )
+
+
+def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -> Iterator[Candidate]:
+    """Each text with its verdict. One is tried at a time, and f + 1 at most: one of them is an honest node's."""
+    turns, settled = round.f + 1, False
+    for one in near:
+        if one.outlier:
+            yield Candidate(**one._asdict(), verdict="outlier")
+        elif one.digest in round.tried:
+            yield Candidate(**one._asdict(), verdict="tried before")
+        elif settled or not turns:
+            yield Candidate(**one._asdict(), verdict="reserve")
+        else:
+            ruling = rule(round, domain, gains.get(one.digest, {}))
+            turns, settled = turns - 1, ruling.verdict != "refused"
+            yield Candidate(**one._asdict(), **dict(ruling))
+
+
+def _unsupported(topic: Topic, nodes: set[str], reason: str) -> TopicRuling:
+    shown = tuple(
+        Candidate(text=vote.item.text, digest=vote.digest, nodes=(vote.node,), cosine=None, verdict="reserve")
+        for vote in topic.votes[:_SHOWN]
+    )
+    return TopicRuling(
+        domain=topic.domain,
+        nodes=tuple(sorted(nodes)),
+        texts=topic.texts,
+        verdict="unsupported",
+        reason=reason,
+        candidates=shown,
+    )
+
+
+def _published(topics: Sequence[TopicRuling]) -> tuple[Published, ...]:
+    """The accepted texts, each once, in the order of their digests."""
+    passed = {
+        one.digest: Published(
+            text=one.text,
+            domain=topic.domain,
+            nodes=topic.nodes,
+            helps=sum(each.says == "helps" for each in one.utilities),
+        )
+        for topic in topics
+        for one in topic.candidates
+        if one.verdict == "accepted"
+    }
+    return tuple(passed[digest] for digest in sorted(passed))
+
+
+def _texts(topics: Sequence[TopicRuling], *verdicts: str) -> tuple[str, ...]:
+    return tuple(sorted({one.digest for topic in topics for one in topic.candidates if one.verdict in verdicts}))
+
+
+def _gains(collected: Collected) -> Gains:
+    found: dict[str, dict[str, Gain]] = {}
+    for measurement in said(collected, Measurement):
+        for gain in measurement.gains:
+            found.setdefault(gain.text, {})[measurement.node] = gain
+    return found
+
+
+def _removed(collected: Collected) -> tuple[str, ...]:
+    asked: dict[str, set[str]] = {}
+    for removal in said(collected, Removal):
+        for text in removal.texts:
+            asked.setdefault(text, set()).add(removal.node)
+    needed = two_thirds(collected.round.n)
+    return tuple(sorted(text for text, nodes in asked.items() if len(nodes) >= needed))
