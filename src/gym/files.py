@@ -9,7 +9,7 @@ from pathlib import Path
 from gym.errors import StorageError
 
 
-def write_atomic(path: str | Path, text: str | Iterable[str]) -> None:
+def write_atomic(path: str | Path, text: str | bytes | Iterable[str]) -> None:
     """Replace the file by `text`, whole or in pieces, in UTF-8: temporary file, fsync, rename. Missing folders are made.
 
     Raises `StorageError` naming the path; the old file is then intact.
@@ -58,7 +58,9 @@ def append_durably(path: str | Path, text: str) -> None:
         raise StorageError(f"cannot write {str(path)!r}: {error.strerror}; what was there before is intact") from error
 
 
-def _encoded(text: str | Iterable[str]) -> Iterator[bytes]:
+def _encoded(text: str | bytes | Iterable[str]) -> Iterator[bytes]:
+    if isinstance(text, bytes):
+        return iter((text,))
     pieces = (text,) if isinstance(text, str) else text
     return (piece.encode("utf-8", "backslashreplace") for piece in pieces)
 
