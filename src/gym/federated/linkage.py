@@ -42,7 +42,7 @@ class Cluster(NamedTuple):
 def average_linkage(
     signs: Signs, *, exact: int = EXACT, carried: int = CARRIED, least: float = LEAST
 ) -> tuple[tuple[int, ...], ...]:
-    """Clusters of the rows of `signs`, (n, 384) of 1 and -1: rows rising, clusters by their first; each row is in one."""
+    """Clusters of the rows of `signs`, (n, 384) of 1 and -1: each row in one, rising, clusters by first row."""
     points = _collapsed(signs)
     clusters = _joined(points, least) if len(points) <= exact else _in_blocks(points, carried, least)
     return tuple(sorted(cluster.rows for cluster in clusters))

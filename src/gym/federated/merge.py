@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 def decide(collected: Collected, *, aggregator: Aggregator | None = None) -> Decision:
-    """The decision of a round, final when nothing is `pending`; an `aggregator` other than the round's is for studies."""
+    """The decision of a round, final when nothing is `pending`; another `aggregator` than its own is for studies."""
     round, (texts, refused), gains = collected.round, admitted(collected), _gains(collected)
     combine = aggregator or resolve_aggregator(round.aggregator)
     topics = tuple(_ruling(round, topic, gains, combine) for topic in align(texts))

@@ -23,7 +23,7 @@ _PATTERNS = {
     "host": r"\b(?:\d{1,3}\.){3}\d{1,3}\b|\b(?:[0-9a-fA-F]{1,4}:){3,7}[0-9a-fA-F]{1,4}\b",
     "account": r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b",
     "path": r"(?<![\w/])(?:/(?:home|Users|root|srv|mnt|data|var|tmp|opt)/[\w.~/-]+|[A-Za-z]:\\\S+|~/[\w./-]+)",
-    "number": r"(?<![\w.,])\+?\d(?:[ ()/-]?\d){6,}(?![\w.,]?\d)",
+    "number": r"(?<![\w.,])\+?\d(?:[ ()/-]{0,3}\d){6,}(?![\w.,]?\d)",
 }
 _COMPILED = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 
