@@ -23,13 +23,13 @@ class Admitted(NamedTuple):
 
 
 def admitted(collected: Collected) -> Admitted:
-    """The items whose text passes on its own, and to which no f + 1 nodes object."""
-    objections, f = _objections(collected), collected.round.f
+    """The items whose text passes on its own, and to which no more than half of the other nodes object."""
+    objections, others = _objections(collected), collected.round.n - 1
     texts, refused = list[Submitted](), list[RefusedText]()
     for bundle in said(collected, Bundle):
         for item in bundle.items:
             digest = text_digest(item.text)
-            fault = _fault(item.text) or _objected(objections.get((bundle.node, digest), {}), f)
+            fault = _fault(item.text) or _objected(objections.get((bundle.node, digest), {}), others)
             if fault is None:
                 texts.append(Submitted(digest, bundle.node, item))
             else:
@@ -59,7 +59,7 @@ def _objections(collected: Collected) -> Mapping[tuple[str, str], Mapping[str, s
     return found
 
 
-def _objected(reasons: Mapping[str, str], f: int) -> str | None:
-    if len(reasons) <= f:
+def _objected(reasons: Mapping[str, str], others: int) -> str | None:
+    if 2 * len(reasons) <= others:
         return None
     return f"{count(len(reasons), 'node')} object: {'; '.join(sorted(set(reasons.values())))}"

@@ -41,7 +41,7 @@ class Candidate(Value):
     """Of its signs to the topic's aggregate; None where there is none."""
     outlier: bool = False
     verdict: Literal["accepted", "refused", "open", "reserve", "outlier", "tried before"]
-    """reserve: its turn has not come, for another text of the topic is accepted or open, or f + 1 were tried."""
+    """reserve: its turn has not come, for another text of the topic is accepted or open, or enough were tried."""
     reason: str = ""
     utilities: tuple[Utility, ...] = ()
 

@@ -30,6 +30,17 @@ class Reception(NamedTuple):
     refusal: Refusal | None = None
 
 
+class Collected(NamedTuple):
+    """Everything that a decision is made from."""
+
+    round: Round
+    messages: tuple[Received, ...]
+    """In the order of their CIDs."""
+    refusals: tuple[Refusal, ...] = ()
+    equivocations: tuple[Equivocation, ...] = ()
+    """In the order of the nodes."""
+
+
 @dataclass(frozen=True)
 class Inbox:
     """The messages of one round so far."""
@@ -64,20 +75,14 @@ class Inbox:
             return Reception(self, Refusal(reason="late", detail=f"no {received.kind} is taken any more", **told))
         return Reception(replace(self, messages={**self.messages, node: (*before, received)}))
 
+    def collected(self, refusals: Iterable[Refusal] = ()) -> Collected:
+        """Everything so far, for a decision."""
+        messages = sorted((one for ones in self.messages.values() for one in ones), key=lambda one: one.cid)
+        return Collected(self.round, tuple(messages), tuple(refusals), tuple(sorted(self.equivocations.values())))
+
     def _without(self, proof: Equivocation) -> "Inbox":
         kept = {node: ones for node, ones in self.messages.items() if node != proof.node}
         return replace(self, messages=kept, equivocations={**self.equivocations, proof.node: proof})
-
-
-class Collected(NamedTuple):
-    """Everything that a decision is made from."""
-
-    round: Round
-    messages: tuple[Received, ...]
-    """In the order of their CIDs."""
-    refusals: tuple[Refusal, ...] = ()
-    equivocations: tuple[Equivocation, ...] = ()
-    """In the order of the nodes."""
 
 
 def collect(round: Round, packets: Iterable[bytes]) -> Collected:
@@ -86,9 +91,7 @@ def collect(round: Round, packets: Iterable[bytes]) -> Collected:
     for packet in sorted(set(packets)):
         inbox, refusal = inbox.receive(packet)
         refusals += [refusal] if refusal else []
-    messages = sorted((one for ones in inbox.messages.values() for one in ones), key=lambda one: one.cid)
-    proofs = sorted(inbox.equivocations.values())
-    return Collected(round, tuple(messages), tuple(refusals), tuple(proofs))
+    return inbox.collected(refusals)
 
 
 def conflict(one: Message, other: Message) -> bool:

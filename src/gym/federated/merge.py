@@ -4,7 +4,8 @@ Admission and reviews, alignment, the paper's coordinate-wise median with outlie
 to it, and the utility gate.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gym.core.text import count
 from gym.errors import TooFewNodes
@@ -12,7 +13,7 @@ from gym.federated.admitted import admitted, said
 from gym.federated.aggregators import resolve_aggregator
 from gym.federated.aggregators.base import Aggregator
 from gym.federated.align import Topic, align
-from gym.federated.decision import Candidate, Decision, Published, TopicRuling
+from gym.federated.decision import Candidate, Decision, Published, RefusedText, TopicRuling
 from gym.federated.inbox import Collected
 from gym.federated.messages import Gain, Measurement, Removal
 from gym.federated.nearest import Near, nearest
@@ -22,15 +23,38 @@ from gym.federated.utility import rule
 Gains = Mapping[str, Mapping[str, Gain]]
 """By the digest of a text, what each node measured."""
 
+MOST_TRIED = 8
+"""Texts of a topic. Where f + 1 is more (from 25 nodes on), that one of them is honest is likely, not certain."""
 _SHOWN = 3
 """Texts that an unsupported topic is shown by."""
 
 
-def decide(collected: Collected, *, aggregator: Aggregator | None = None) -> Decision:
-    """The decision of a round, final when nothing is `pending`; another `aggregator` than its own is for studies."""
-    round, (texts, refused), gains = collected.round, admitted(collected), _gains(collected)
-    combine = aggregator or resolve_aggregator(round.aggregator)
-    topics = tuple(_ruling(round, topic, gains, combine) for topic in align(texts))
+class Prepared(NamedTuple):
+    """What bundles and reviews say; measurements do not change it."""
+
+    basis: tuple[str, ...]
+    """CIDs of the bundles and reviews it was made from."""
+    topics: tuple[Topic, ...]
+    near: tuple[tuple[Near, ...], ...]
+    """Of each topic, its texts by nearness; none where too few nodes support it for an aggregate."""
+    refused: tuple[RefusedText, ...]
+
+
+def prepare(collected: Collected, *, aggregator: Aggregator | None = None) -> Prepared:
+    """The costly half of a decision, to be kept while measurements come in; another `aggregator` is for studies."""
+    round, (texts, refused) = collected.round, admitted(collected)
+    combine, topics = aggregator or resolve_aggregator(round.aggregator), align(texts)
+    near = tuple(_near(topic, combine, round.f) for topic in topics)
+    return Prepared(_basis(collected), topics, near, refused)
+
+
+def decide(collected: Collected, *, prepared: Prepared | None = None) -> Decision:
+    """The decision of a round, final when nothing is `pending`. What was `prepared` from other messages is made anew."""
+    round, gains = collected.round, _gains(collected)
+    if prepared is None or prepared.basis != _basis(collected):
+        prepared = prepare(collected)
+    pairs = zip(prepared.topics, prepared.near, strict=True)
+    topics = tuple(_ruling(round, topic, near, gains) for topic, near in pairs)
     return Decision(
         round=round.digest,
         number=round.number,
@@ -42,29 +66,34 @@ def decide(collected: Collected, *, aggregator: Aggregator | None = None) -> Dec
         removed=_removed(collected),
         pending=_texts(topics, "open"),
         measured=_texts(topics, "accepted", "refused"),
-        refused_texts=refused,
+        refused_texts=prepared.refused,
         refusals=collected.refusals,
         equivocators=tuple(proof.node for proof in collected.equivocations),
     )
 
 
-def _ruling(round: Round, topic: Topic, gains: Gains, aggregator: Aggregator) -> TopicRuling:
-    nodes, needed = {vote.node for vote in topic.votes}, round.f + 1
-    if len(nodes) < needed:
-        return _unsupported(topic, nodes, f"supported by {count(len(nodes), 'node')}, {needed} needed")
+def _basis(collected: Collected) -> tuple[str, ...]:
+    return tuple(one.cid for one in collected.messages if one.kind in ("bundle", "review"))
+
+
+def _near(topic: Topic, aggregator: Aggregator, f: int) -> tuple[Near, ...]:
+    if len(topic.votes) <= f:
+        return ()
     try:
-        near = nearest(topic.votes, aggregator, f=round.f)
-    except TooFewNodes as error:
-        return _unsupported(topic, nodes, str(error))
-    agreeing = {node for one in near if not one.outlier for node in one.nodes}
-    if len(agreeing) < needed:
-        reason = f"supported by {count(len(agreeing), 'node')} without outliers, {needed} needed"
-        return _unsupported(topic, agreeing, reason)
+        return nearest(topic.votes, aggregator, f=f)
+    except TooFewNodes:
+        return ()
+
+
+def _ruling(round: Round, topic: Topic, near: Sequence[Near], gains: Gains) -> TopicRuling:
+    nodes = {node for one in near if not one.outlier for node in one.nodes} or {vote.node for vote in topic.votes}
+    if not near or len(nodes) <= round.f:
+        return _unsupported(topic, nodes, round)
     candidates = tuple(_candidates(round, topic.domain, near, gains))
     last = next((one for one in candidates if one.verdict in ("accepted", "open")), None)
     return TopicRuling(
         domain=topic.domain,
-        nodes=tuple(sorted(agreeing)),
+        nodes=tuple(sorted(nodes)),
         texts=topic.texts,
         verdict="refused" if last is None else "accepted" if last.verdict == "accepted" else "open",
         reason="no text of it passed the utility gate" if last is None else last.reason,
@@ -73,8 +102,8 @@ def _ruling(round: Round, topic: Topic, gains: Gains, aggregator: Aggregator) ->
 
 
 def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -> Iterator[Candidate]:
-    """Each text with its verdict. One is tried at a time, and f + 1 at most: one of them is an honest node's."""
-    turns, settled = round.f + 1, False
+    """Each text with its verdict. One is tried at a time: of f + 1, one is an honest node's."""
+    turns, settled = min(round.f + 1, MOST_TRIED), False
     for one in near:
         if one.outlier:
             yield Candidate(**one._asdict(), verdict="outlier")
@@ -88,7 +117,7 @@ def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -
             yield Candidate(**one._asdict(), **dict(ruling))
 
 
-def _unsupported(topic: Topic, nodes: set[str], reason: str) -> TopicRuling:
+def _unsupported(topic: Topic, nodes: Collection[str], round: Round) -> TopicRuling:
     shown = tuple(
         Candidate(text=vote.item.text, digest=vote.digest, nodes=(vote.node,), cosine=None, verdict="reserve")
         for vote in topic.votes[:_SHOWN]
@@ -98,7 +127,8 @@ def _unsupported(topic: Topic, nodes: set[str], reason: str) -> TopicRuling:
         nodes=tuple(sorted(nodes)),
         texts=topic.texts,
         verdict="unsupported",
-        reason=reason,
+        reason=f"supported by {count(len(nodes), 'node')}, "
+        + (f"{round.f + 1} needed" if len(nodes) <= round.f else f"too few for the rule {round.aggregator!r}"),
         candidates=shown,
     )
 

@@ -1,6 +1,7 @@
 """What nodes say to each other in a round: four kinds of values, each signed as what it is (`gym.federated.packet`)."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from gym.core.value import Value
 from gym.federated.bitdelta import CODE_BYTES
 from gym.federated.round import Hex32, Name
 
+_WORD = re.compile(r"[^\W_]+")
 MAX_ITEMS = 100
 MAX_TEXT_BYTES = 1024
 """In UTF-8. The 32 words of an experience rarely take 300."""
@@ -115,5 +117,5 @@ def text_digest(text: str) -> str:
     >>> text_digest("Check the units.") == text_digest("check the  UNITS")
     True
     """
-    words = "".join(character if character.isalnum() else " " for character in text.casefold()).split()
-    return hashlib.sha256(" ".join(words or [text]).encode("utf-8", "surrogatepass")).hexdigest()
+    words = _WORD.findall(text.casefold()) or [text]
+    return hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,7 +1,8 @@
 """What a node checks before texts are compared: that a code is its text's, and that its own admission lets the text in.
 
-The receiver embeds every text itself. A review is signed and counts when f + 1 nodes object to the same item, so that
-machines whose encoders differ in the last digit still reach one decision, and f liars can keep nothing out.
+The receiver embeds every text itself. A review is signed, and an item is refused when more than half of the other nodes
+object to it: so machines whose encoders differ in the last digit still reach one decision, and a minority of liars can
+keep nothing out.
 """
 
 from collections.abc import Callable, Iterator
