@@ -1,7 +1,8 @@
 """A whole round of many nodes with 100 experiences each: time, memory, bytes; blocks beside exact linkage.
 
 Codes are planted: 120 topics that 7 in 10 texts belong to, signs turned at rates that give the cosines of paraphrases.
-Each size runs in a fresh process, from signed packets to the decision.
+Each size runs in a fresh process, from signed packets to the decision, on one thread: its CPU seconds are what it takes
+on a machine without other work.
 """
 
 import json
@@ -85,12 +86,13 @@ def packets(nodes: int) -> tuple[Round, list[bytes]]:
 def show(nodes: int) -> None:
     """What a fresh process measures: printed as JSON."""
     round, made = packets(nodes)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     collected = collect(round, made)
-    received = time.perf_counter()
+    received = time.process_time()
     decision = decide(collected)
     supported = sum(topic.verdict == "open" for topic in decision.topics)
-    times = {"collect": received - began, "decide": time.perf_counter() - received}
+    ended = time.process_time()
+    times = {"packets": received - cpu, "cpu": ended - cpu, "wall": time.perf_counter() - began}
     print(json.dumps(times | {"bytes": sum(map(len, made)), "supported": supported, "topics": len(decision.topics)}))
 
 
@@ -108,13 +110,12 @@ def show_sizes(table: Table) -> None:
     for nodes in [max(4, int(nodes * scale())) for nodes in NODES]:
         ended = Client("-c", START, str(nodes)).ended().require_success()
         found = json.loads(ended.out)
-        seconds = found["collect"] + found["decide"]
         table.add(
             f"{nodes:,} nodes x {TEXTS}",
-            f"{seconds:.1f} s, {ended.rss_mb:,.0f} MB",
-            f"packets {found['collect']:.1f} s, {found['supported']} of {found['topics']:,} topics supported",
+            f"{found['cpu']:.1f} s CPU ({found['wall']:.1f} s), {ended.rss_mb:,.0f} MB",
+            f"packets {found['packets']:.1f} s, {found['supported']} of {found['topics']:,} topics supported",
             f"<= {MOST_S:.0f} s, 4 GB",
-            seconds <= MOST_S and ended.rss_mb <= MOST_MB,
+            found["cpu"] <= MOST_S and ended.rss_mb <= MOST_MB,
         )
 
 
