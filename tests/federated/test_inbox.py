@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gym.federated.inbox import Equivocation, Inbox, collect, is_proven
+from gym.federated.inbox import MOST_MESSAGES, Equivocation, Inbox, collect, is_proven
 from gym.federated.messages import Objection, Review
 from gym.federated.packet import Refusal, seal
 from tests.federated.house import bundle, key, measured, round_of, sealed
@@ -53,6 +53,12 @@ def test_two_bundles_of_one_node_are_a_proof_and_count_for_nothing() -> None:
 def test_double_talk_shows_even_when_the_second_comes_late() -> None:
     inbox, _ = received(ONE)
     assert reasons(OTHER, inbox=replace(inbox, open=frozenset())) == ["equivocation"]
+
+
+def test_a_node_that_sends_without_end_is_cut_off() -> None:
+    flood = [sealed(measured(ROUND, "n01", {f"When {n} comes, go.": 0.1})) for n in range(MOST_MESSAGES + 2)]
+    assert reasons(*flood) == MOST_MESSAGES * [None] + 2 * ["too many messages"]
+    assert reasons(*flood, ONE, sealed(bundle(ROUND, "n02", "When late, call.")))[-2:] == ["too many messages", None]
 
 
 @pytest.mark.parametrize(

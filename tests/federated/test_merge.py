@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from math import hypot
+from random import Random
+from statistics import fmean, stdev
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from gym.federated.messages import Bundle, Gain, Message, Removal, text_digest
 from gym.federated.packet import seal
 from gym.federated.review import MOST_BITS_OFF, NOT_ADMITTED, review
 from gym.federated.round import Round
-from gym.federated.utility import rule
+from gym.federated.utility import blurred, rule
 from tests.federated.house import Topical, bundle, item, key, measured, member, round_of
 
 FIFTEEN = round_of(15)
@@ -257,6 +260,15 @@ def test_a_domain_that_liars_have_to_themselves_publishes_nothing() -> None:
     round = Round(number=0, members=(*alone, *others), encoder="topical")
     assert round.f == 3
     assert ruled(round, "private", 3 * [1.0], 9 * [None]) == ("refused", "helps 3 of 3 nodes, 4 needed")
+
+
+def test_a_blurred_gain_says_how_much_it_is_blurred() -> None:
+    sent = [blurred(gain(0.9), clip=0.3, noise=0.1, luck=Random(seed)) for seed in range(400)]
+    means = [one.mean for one in sent]
+    assert fmean(means) == pytest.approx(0.3, abs=0.02)
+    assert stdev(means) == pytest.approx(0.1, abs=0.01)
+    assert {one.error for one in sent} == {hypot(0.05, 0.1)}
+    assert blurred(gain(-0.9), clip=1.0, noise=0.0, luck=Random(0)) == gain(-0.9)
 
 
 def test_two_nodes_trust_each_other_and_object_to_harm() -> None:

@@ -13,6 +13,8 @@ from gym.federated.packet import Received, Refusal, unseal
 from gym.federated.round import Round
 
 ALL: frozenset[Kind] = frozenset(KINDS)
+MOST_MESSAGES = 64
+"""Of one node in a round: an honest one needs a dozen."""
 
 
 class Equivocation(NamedTuple):
@@ -73,6 +75,10 @@ class Inbox:
             return Reception(self._without(proof), Refusal(reason="equivocation", detail=detail, **told))
         if received.kind not in self.open:
             return Reception(self, Refusal(reason="late", detail=f"no {received.kind} is taken any more", **told))
+        if len(before) >= MOST_MESSAGES:
+            return Reception(
+                self, Refusal(reason="too many messages", detail=f"{node!r} has sent {len(before)}", **told)
+            )
         return Reception(replace(self, messages={**self.messages, node: (*before, received)}))
 
     def collected(self, refusals: Iterable[Refusal] = ()) -> Collected:

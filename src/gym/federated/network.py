@@ -1,14 +1,14 @@
-"""`Network`, where experiences go and others' come from (SPEC 3.9): what a federation and a chain have in common.
+"""A node's side of a federation of signed rounds that anyone recomputes: in memory, or in a folder that a small team shares.
 
-Here it is a federation of signed rounds that anyone recomputes: in memory, or in a folder that a small team shares. A
-server or a chain is another implementation of the same two calls.
+`FederatedNetwork` is a `gym.core.network.Network` over a `Board`, which holds the packets of rounds and is not trusted.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from struct import pack
-from typing import TYPE_CHECKING, Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol
 
+from gym.core.network import Compressed
 from gym.core.value import Value
 from gym.errors import ConfigError, RunFailed
 from gym.federated.decision import Decision
@@ -23,36 +23,14 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
-class Compressed(TypedDict):
-    """One experience as `compress_for_network` gives it."""
-
-    text: str
-    signs: bytes
-    """48 bytes, `gym.federated.bitdelta`."""
-    scale: float
-    confidence: float
-
-
 class AcceptedExperience(Value):
-    """One text of the network's library."""
+    """One text that a round published."""
 
     id: str
     """`N0`, `N1` … in the order of acceptance; never reused."""
     text: str
     cid: str
     domain: str = ""
-
-
-class Network(Protocol):
-    """Where experiences are shared."""
-
-    def submit_experiences(self, batch: Mapping[str, Compressed]) -> Sequence[str]:
-        """Offer experiences to the others; the addresses by which the offer can be asked for."""
-        ...
-
-    def fetch_accepted_experiences(self) -> Sequence[AcceptedExperience]:
-        """What is accepted now, without what was removed again; asking twice gives the same."""
-        ...
 
 
 class Board(Protocol):

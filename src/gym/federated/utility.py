@@ -6,6 +6,8 @@ can delay a good text, and to bring in a bad one need honest nodes whose measure
 """
 
 from collections.abc import Mapping
+from math import hypot
+from random import Random
 from typing import Literal
 
 from gym.core.text import count
@@ -73,3 +75,12 @@ def _utility(node: str, gain: Gain, standard_errors: float, *, votes: bool) -> U
         "helps" if gain.mean > least else "harms" if gain.mean < -least else "unclear"
     )
     return Utility(node=node, mean=gain.mean, error=gain.error, problems=gain.problems, says=says, votes=votes)
+
+
+def blurred(gain: Gain, *, clip: float, noise: float, luck: Random) -> Gain:
+    """The gain as a node may send it: the mean clipped to [-clip, clip], then Gaussian noise of that standard deviation.
+
+    The error grows by the noise, so that the rule stays what it is. That is all it promises.
+    """
+    mean = max(-clip, min(clip, gain.mean)) + luck.gauss(0.0, noise)
+    return gain.model_copy(update={"mean": max(-1.0, min(1.0, mean)), "error": hypot(gain.error, noise)})

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gym.core.experience import Add, Delete, Evidence
+from gym.core.network import Compressed, Network
 from gym.core.operation import Accepted, Rejected
 from gym.embedding import Embedder
 from gym.embedding.encoders import open_encoder, resolved
 from gym.federated import bitdelta
-from gym.federated.network import Compressed, Network
 from gym.federated.redaction import Consent, preview
 from gym.train.grpo.experience_manager import ExperienceManager
 
