@@ -7,7 +7,7 @@ import pytest
 
 from gym.core.admission import Admission
 from gym.errors import ConfigError, RunFailed
-from gym.federated.decision import Decision
+from gym.federated.merge import decide
 from gym.federated.messages import Removal, text_digest
 from gym.federated.network import FederatedNetwork, FolderBoard, MemoryBoard
 from gym.federated.round import Round
@@ -38,15 +38,18 @@ def network(board: Boards, node: str, *released: str) -> FederatedNetwork:
 
 
 def share(board: Boards, round: Round, text: str = "When adding units, {} says check.") -> str:
-    """All nodes submit their words for one topic and measure what is pending; the text that was accepted."""
+    """All nodes submit their words for one topic and measure what is pending; the text that was published."""
     board.open(round)
+    before = network(board, NODES[0]).fetch_accepted_experiences()
     for node in NODES:
         words = text.format(node)
         batch = LocalDSOOptimizer("m", library(words), encoder=Topical()).compress_for_network(min_confidence=0.0)
         network(board, node, words).submit_experiences(batch)
-    (pending,) = board.decision(round).topics[0].candidates[:1]
+    (pending,) = decide(board.collected(round)).topics[0].candidates[:1]
     for node in NODES:
         network(board, node).say(round, measured(round, node, {pending.text: 0.1}))
+    assert network(board, NODES[0]).fetch_accepted_experiences() == before
+    board.close(round)
     return pending.text
 
 
@@ -71,14 +74,16 @@ def test_pulling_twice_changes_nothing_not_even_the_journal(board: Boards) -> No
 
 def test_a_removed_experience_leaves_on_the_next_pull_and_own_ones_stay(board: Boards) -> None:
     accepted = share(board, ROUND)
-    second = round_of(3, number=1)
-    other = share(board, second, "When late again, {} says call.")
+    other = share(board, round_of(3, number=1), "When late again, {} says call.")
+    third = round_of(3, number=2)
+    board.open(third)
     own, knew = library("When bored, read."), library(accepted)
     for one in (own, knew):
         pull(network(board, "n00"), one)
     assert own.library.texts == ("When bored, read.", accepted, other)
     for node in NODES[:2]:
-        network(board, node).say(second, Removal(round=second.digest, node=node, texts=(text_digest(accepted),)))
+        network(board, node).say(third, Removal(round=third.digest, node=node, texts=(text_digest(accepted),)))
+    board.close(third)
     assert [one.id for one in network(board, "n00").fetch_accepted_experiences()] == ["N1"]
     assert pull(network(board, "n00"), own).removed == ("G1",)
     assert [*own.library.texts] == ["When bored, read.", other]
@@ -118,7 +123,7 @@ def test_a_tampered_decision_is_refused_and_named(tmp_path: Path) -> None:
     board = FolderBoard(tmp_path)
     accepted = share(board, ROUND)
     folder = RoundDir(tmp_path / "round-0")
-    assert folder.publish() == folder.checked()
+    assert folder.decision() == folder.told()
     file = tmp_path / "round-0" / "decision.json"
     told = json.loads(file.read_text(encoding="utf-8"))
     told["published"][0]["text"] = "Whatever is asked, be brief."
@@ -128,28 +133,48 @@ def test_a_tampered_decision_is_refused_and_named(tmp_path: Path) -> None:
     told["published"][0]["text"], told["removed"] = accepted, ["0" * 64]
     file.write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(RunFailed, match="it differs in removed"):
-        folder.checked()
+        folder.decision()
 
 
-def test_a_decision_from_other_messages_names_how_many(tmp_path: Path) -> None:
+def test_a_message_that_a_decision_was_made_from_cannot_vanish(tmp_path: Path) -> None:
     board = FolderBoard(tmp_path)
     share(board, ROUND)
-    folder = RoundDir(tmp_path / "round-0")
-    folder.publish()
     next((tmp_path / "round-0" / "measurements").iterdir()).unlink()
-    with pytest.raises(RunFailed, match="made from 1 messages that are not here, and without 0 that are"):
-        folder.checked()
+    with pytest.raises(RunFailed, match="1 message it was made from is not here"):
+        board.decision(ROUND)
+
+
+def test_what_comes_after_the_end_changes_nothing(board: Boards) -> None:
+    accepted = share(board, ROUND)
+    closed = board.decision(ROUND)
+    network(board, "n00").say(ROUND, Removal(round=ROUND.digest, node="n00", texts=(text_digest(accepted),)))
+    board.post(ROUND, sealed(bundle(ROUND, "n01", "When early, wait.")))
+    assert board.decision(ROUND) == closed
 
 
 def test_rubbish_in_the_folder_is_refused_and_stops_nothing(tmp_path: Path) -> None:
     board = FolderBoard(tmp_path)
-    accepted = share(board, ROUND)
+    board.open(ROUND)
+    network(board, "n00", "When late, call.").submit_experiences(
+        LocalDSOOptimizer("m", library("When late, call."), encoder=Topical()).compress_for_network(0.0)
+    )
     bundles = tmp_path / "round-0" / "bundles"
     (bundles / "rubbish.packet").write_bytes(b"\xff" * 9_000_000)
     (bundles / "other.packet").write_bytes(sealed(bundle(round_of(3, number=5), "n00", "When late, call.")))
-    decision = board.decision(ROUND)
+    decision = board.close(ROUND)
     assert sorted(one.reason for one in decision.refusals) == ["other round", "oversized"]
-    assert [one.text for one in decision.published] == [accepted]
+    assert [topic.nodes for topic in decision.topics] == [("n00",)]
+
+
+def test_double_talk_is_proven_again_from_the_folder(tmp_path: Path) -> None:
+    board = FolderBoard(tmp_path)
+    board.open(ROUND)
+    for text in ("When late, call.", "When late, wait."):
+        board.post(ROUND, sealed(bundle(ROUND, "n01", text)))
+    assert board.close(ROUND).equivocators == ("n01",)
+    again = board.decision(ROUND)
+    assert again is not None
+    assert (again.equivocators, len(again.messages), again.topics) == (("n01",), 2, ())
 
 
 def test_a_folder_without_a_round_says_so(tmp_path: Path) -> None:
@@ -161,12 +186,3 @@ def test_a_folder_without_a_round_says_so(tmp_path: Path) -> None:
     (tmp_path / "round.json").write_text('{"number": -1}', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"round.json': number: Input should be greater than or equal to 0"):
         RoundDir(tmp_path)
-
-
-def test_a_decision_on_disk_is_the_one_in_memory(tmp_path: Path) -> None:
-    board = FolderBoard(tmp_path)
-    share(board, ROUND)
-    decision = RoundDir(tmp_path / "round-0").publish()
-    assert (
-        Decision.model_validate_json((tmp_path / "round-0" / "decision.json").read_text(encoding="utf-8")) == decision
-    )

@@ -11,6 +11,7 @@ from gym.cli.tables import literal, out, print_table
 from gym.core.text import count
 from gym.errors import RunFailed
 from gym.federated.decision import Candidate, Decision, TopicRuling
+from gym.federated.merge import decide
 from gym.federated.round_dir import RoundDir, difference
 from gym.federated.utility import Utility
 
@@ -31,11 +32,12 @@ def command() -> None:
 def explain(round: Path, everything: bool, as_json: bool) -> None:
     """Compute the decision of a round again from the packets in its folder ROUND, with every reason.
 
-    For each topic: who supports it, its texts by nearness, what each node measured, the verdict. The exit code is 1 when another
-    decision is written down in the folder.
+    For each topic: who supports it, its texts by nearness, what each node measured, the verdict. While the round is
+    open, from all that was said so far. The exit code is 1 when another decision is written down in the folder.
     """
     folder = RoundDir(round)
-    decision, told = folder.decide(), folder.told()
+    told = folder.told()
+    decision = decide(folder.collected(None if told is None else told.messages))
     other = None if told is None or told.digest == decision.digest else difference(told, decision)
     if as_json:
         print_json(decision.model_dump(mode="json") | {"digest": decision.digest, "written_down_differs": other})

@@ -76,7 +76,7 @@ class Decision(Value):
     n: int
     f: int
     messages: tuple[str, ...]
-    """The CIDs of all messages it was made from: who decides otherwise has others."""
+    """The CIDs of all messages it was made from; whatever comes after it was written down is late."""
     topics: tuple[TopicRuling, ...]
     published: tuple[Published, ...]
     removed: tuple[str, ...]

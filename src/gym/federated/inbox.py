@@ -23,6 +23,8 @@ class Equivocation(NamedTuple):
     node: str
     first: bytes
     second: bytes
+    cids: tuple[str, ...] = ()
+    """Of both, sorted."""
 
 
 class Reception(NamedTuple):
@@ -41,6 +43,12 @@ class Collected(NamedTuple):
     refusals: tuple[Refusal, ...] = ()
     equivocations: tuple[Equivocation, ...] = ()
     """In the order of the nodes."""
+
+    @property
+    def cids(self) -> tuple[str, ...]:
+        """Of all messages that count, and of those that prove why others do not; sorted."""
+        proofs = [cid for proof in self.equivocations for cid in proof.cids]
+        return tuple(sorted([*(one.cid for one in self.messages), *proofs]))
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,8 @@ class Inbox:
             )
         other = next((one for one in before if conflict(one.message, received.message)), None)
         if other is not None:
-            proof = Equivocation(node, *sorted((other.packet, packet)))
+            first, second = sorted((other.packet, packet))
+            proof = Equivocation(node, first, second, tuple(sorted((other.cid, received.cid))))
             detail = f"{node!r} said two things: {other.cid} and {received.cid}"
             return Reception(self._without(proof), Refusal(reason="equivocation", detail=detail, **told))
         if received.kind not in self.open:

@@ -1,4 +1,4 @@
-"""A node's side of a federation of signed rounds that anyone recomputes: in memory, or in a folder that a small team shares.
+"""A node's side of a federation of signed rounds that anyone recomputes, in memory or in a folder that a team shares.
 
 `FederatedNetwork` is a `gym.core.network.Network` over a `Board`, which holds the packets of rounds and is not trusted.
 """
@@ -12,7 +12,7 @@ from gym.core.network import Compressed
 from gym.core.value import Value
 from gym.errors import ConfigError, RunFailed
 from gym.federated.decision import Decision
-from gym.federated.inbox import collect
+from gym.federated.inbox import Collected, collect
 from gym.federated.merge import decide
 from gym.federated.messages import Bundle, Evidence, Item, Message, text_digest
 from gym.federated.packet import Received, Refusal, seal, unseal
@@ -44,8 +44,12 @@ class Board(Protocol):
         """Keep a packet that fits its round; why not, otherwise."""
         ...
 
-    def decision(self, round: Round) -> Decision:
-        """Computed from the packets that lie here; raises `RunFailed` when another one is written down."""
+    def collected(self, round: Round) -> Collected:
+        """What nodes have said in a round."""
+        ...
+
+    def decision(self, round: Round) -> Decision | None:
+        """Of a closed round, computed from its packets; raises `RunFailed` when another one is written down."""
         ...
 
 
@@ -53,12 +57,18 @@ class MemoryBoard:
     """A board in this process."""
 
     def __init__(self) -> None:
-        self._packets: dict[str, list[bytes]] = {}
         self._rounds: list[Round] = []
+        self._packets: dict[str, list[bytes]] = {}
+        self._closed: dict[str, Decision] = {}
 
     def open(self, round: Round) -> None:
         """Begin a round."""
         self._rounds.append(round)
+
+    def close(self, round: Round) -> Decision:
+        """End a round: what comes later is late."""
+        self._closed[round.digest] = decide(self.collected(round))
+        return self._closed[round.digest]
 
     def rounds(self) -> Sequence[Round]:
         return tuple(self._rounds)
@@ -70,8 +80,11 @@ class MemoryBoard:
             return None
         return received
 
-    def decision(self, round: Round) -> Decision:
-        return decide(collect(round, self._packets.get(round.digest, ())))
+    def collected(self, round: Round) -> Collected:
+        return collect(round, self._packets.get(round.digest, ()))
+
+    def decision(self, round: Round) -> Decision | None:
+        return self._closed.get(round.digest)
 
 
 class FolderBoard:
@@ -80,19 +93,30 @@ class FolderBoard:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    def open(self, round: Round) -> RoundDir:
+    def open(self, round: Round) -> None:
         """Begin a round, or find it begun; raises `ConfigError` where another one has its number."""
-        return RoundDir.create(self._place(round), round)
+        RoundDir.create(self._place(round), round)
+
+    def close(self, round: Round) -> Decision:
+        """End a round: what comes later is late."""
+        return self._dir(round).close()
 
     def rounds(self) -> Sequence[Round]:
         found = [RoundDir(file.parent).round for file in self.path.glob("round-*/round.json")]
         return tuple(sorted(found, key=lambda round: round.number))
 
     def post(self, round: Round, packet: bytes) -> Refusal | None:
-        return RoundDir(self._place(round)).post(packet)
+        return self._dir(round).post(packet)
 
-    def decision(self, round: Round) -> Decision:
-        return RoundDir(self._place(round)).checked()
+    def collected(self, round: Round) -> Collected:
+        return self._dir(round).collected()
+
+    def decision(self, round: Round) -> Decision | None:
+        folder = self._dir(round)
+        return None if folder.told() is None else folder.decision()
+
+    def _dir(self, round: Round) -> RoundDir:
+        return RoundDir(self._place(round))
 
     def _place(self, round: Round) -> Path:
         return self.path / f"round-{round.number}"
@@ -143,8 +167,9 @@ class FederatedNetwork:
         return received.cid
 
     def fetch_accepted_experiences(self) -> Sequence[AcceptedExperience]:
-        """Of all rounds, recomputed from their packets; raises `RunFailed` where a written decision is another."""
-        decisions = [self._board.decision(round) for round in self._board.rounds()]
+        """Of all closed rounds, computed from their packets; raises `RunFailed` where a written decision is another."""
+        found = [self._board.decision(round) for round in self._board.rounds()]
+        decisions = [decision for decision in found if decision is not None]
         gone = {text for decision in decisions for text in decision.removed}
         published = [one for decision in decisions for one in decision.published]
         return tuple(

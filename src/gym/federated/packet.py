@@ -26,8 +26,9 @@ MAX_BYTES: Mapping[Kind, int] = {"bundle": 128 * 1024, "review": 4 << 20, "measu
 """Of a body. A full bundle of ordinary sentences takes 25 KB; one of 128 KiB is still one block of IPFS."""
 
 Reason = Literal[
-    "oversized", "malformed", "not canonical", "unknown node", "bad signature", "other round", "other encoder", "other model",
-    "too many items", "too long", "not finite", "bad code", "repeated text", "replayed", "late", "equivocation", "too many messages",
+    "oversized", "malformed", "not canonical", "unknown node", "bad signature", "other round", "other encoder",
+    "other model", "too many items", "too long", "not finite", "bad code", "repeated text",
+    "replayed", "late", "equivocation", "too many messages",
 ]  # fmt: skip
 _OF_PYDANTIC: Mapping[str, Reason] = {
     "too_long": "too many items", "string_too_long": "too long", "bytes_too_long": "bad code", "bytes_too_short": "bad code",

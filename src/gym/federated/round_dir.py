@@ -3,17 +3,18 @@
     round.json                  the `Round`: members, keys, encoder, rules
     bundles/CID.packet          one signed packet a file, named by the CID of its body
     reviews/ measurements/ removals/
-    decision.json               what somebody decided; believed by nobody who can compute it
+    decision.json               written when the round is closed; believed by nobody, for its messages give it again
 
 Files appear whole or not at all, and a name belongs to one content, so that any number of nodes may write at once.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
 
+from gym.core.text import count
 from gym.errors import ConfigError, RunFailed
 from gym.federated.decision import Decision
 from gym.federated.inbox import Collected, collect
@@ -23,6 +24,7 @@ from gym.federated.packet import MAX_BYTES, Refusal, unseal
 from gym.federated.round import Round
 from gym.files import write_atomic
 
+DECISION = "decision.json"
 FOLDERS: Mapping[Kind, str] = {
     "bundle": "bundles", "review": "reviews", "measurement": "measurements", "removal": "removals"
 }  # fmt: skip
@@ -58,47 +60,45 @@ class RoundDir:
         write_atomic(self.path / FOLDERS[received.kind] / f"{received.cid}.packet", packet)
         return None
 
-    def packets(self) -> Iterator[bytes]:
-        """Everything that lies there, whoever put it there; of a file that is too long as much as makes it refused."""
-        for folder in FOLDERS.values():
-            for file in sorted((self.path / folder).glob("*.packet")):
-                with file.open("rb") as opened:
-                    yield opened.read(2 * max(MAX_BYTES.values()))
+    def collected(self, only: Collection[str] | None = None) -> Collected:
+        """What is left of the packets, whoever put them there; `only` those of some CIDs, once the round is closed."""
+        return collect(self.round, self._packets(only))
 
-    def collected(self) -> Collected:
-        """What is left of the packets."""
-        return collect(self.round, self.packets())
-
-    def decide(self) -> Decision:
-        """Computed from the packets."""
-        return decide(self.collected())
-
-    def publish(self) -> Decision:
-        """Write down the decision as it is computed now."""
-        decision = self.decide()
-        write_atomic(self.path / "decision.json", decision.model_dump_json(indent=1))
+    def close(self) -> Decision:
+        """Write down the decision as the packets give it now: what comes later is late."""
+        decision = decide(self.collected())
+        write_atomic(self.path / DECISION, decision.model_dump_json(indent=1))
         return decision
 
     def told(self) -> Decision | None:
         """What was written down, if anything."""
-        file = self.path / "decision.json"
+        file = self.path / DECISION
         return _read(Decision, file) if file.exists() else None
 
-    def checked(self) -> Decision:
-        """The decision as computed; raises `RunFailed` when another one is written down."""
-        decision, told = self.decide(), self.told()
-        if told is not None and told.digest != decision.digest:
-            raise RunFailed(
-                f"{str(self.path / 'decision.json')!r} is not what the packets give: {difference(told, decision)}"
-            )
-        return decision
+    def decision(self) -> Decision:
+        """Computed from the packets that the closed round names, or from all while it is open.
+
+        Raises `RunFailed` when it is not what is written down.
+        """
+        told = self.told()
+        computed = decide(self.collected(None if told is None else told.messages))
+        if told is not None and told.digest != computed.digest:
+            raise RunFailed(f"{str(self.path / DECISION)!r} is not what the packets give: {difference(told, computed)}")
+        return computed
+
+    def _packets(self, only: Collection[str] | None) -> Iterator[bytes]:
+        """Of a file that is too long as much as makes it refused."""
+        for folder in FOLDERS.values():
+            for file in sorted((self.path / folder).glob("*.packet")):
+                if only is None or file.stem in only:
+                    with file.open("rb") as opened:
+                        yield opened.read(2 * max(MAX_BYTES.values()))
 
 
 def difference(told: Decision, computed: Decision) -> str:
     """The first thing in which two decisions differ, in words."""
-    if told.messages != computed.messages:
-        more, fewer = set(told.messages) - set(computed.messages), set(computed.messages) - set(told.messages)
-        return f"it was made from {len(more)} messages that are not here, and without {len(fewer)} that are"
+    if missing := set(told.messages) - set(computed.messages):
+        return f"{count(len(missing), 'message')} it was made from {'is' if len(missing) == 1 else 'are'} not here"
     names = ({one.text for one in told.published}, {one.text for one in computed.published})
     if names[0] != names[1]:
         return f"it adds {sorted(names[0] - names[1])} and leaves out {sorted(names[1] - names[0])}"
