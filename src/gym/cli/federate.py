@@ -8,7 +8,7 @@ from rich.table import Table
 
 from gym.cli.common import console, json_option, print_json
 from gym.cli.tables import literal, out, print_table
-from gym.core.text import count
+from gym.core.text import count, shown
 from gym.errors import RunFailed
 from gym.federated.decision import Candidate, Decision, TopicRuling
 from gym.federated.merge import decide
@@ -49,7 +49,7 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
 
 def _print(decision: Decision, limit: int | None) -> None:
     out.print(
-        f"round {decision.number} of {count(decision.n, 'node')}, up to {decision.f} liars: "
+        f"round {decision.number} of {count(decision.n, 'node')}, {count(decision.f, 'liar')} allowed for: "
         f"{count(len(decision.messages), 'message')}, {count(len(decision.published), 'text')} published"
         + (f", {len(decision.pending)} to be measured" if decision.pending else "")
     )
@@ -85,7 +85,7 @@ def _print_topic(topic: TopicRuling) -> None:
 def _print_utilities(one: Candidate) -> None:
     if one.utilities:
         figures = "; ".join(map(_utility, one.utilities))
-        out.print(f"  measured for {one.digest[:8]}: {figures}: {one.reason}", markup=False)
+        out.print(f"  {shown(one.text)}: {one.reason}: {figures}", markup=False)
 
 
 def _utility(one: Utility) -> str:

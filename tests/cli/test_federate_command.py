@@ -37,7 +37,7 @@ def ran(*words: str) -> Result:
 
 def test_every_candidate_is_shown_with_support_nearest_texts_utilities_and_verdict(folder: Path) -> None:
     said = ran(str(folder)).stdout
-    assert "round 0 of 4 nodes, up to 1 liars: 8 messages, 1 text published" in said
+    assert "round 0 of 4 nodes, 1 liar allowed for: 8 messages, 1 text published" in said
     assert "accepted · 4 nodes · helps 3 of 4 nodes, 3 needed" in said
     assert all(words in said for words in WORDS.values())
     assert "n03 -50.0 ± 1.0 of 50 harms" in said
