@@ -14,12 +14,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Zoo Gym needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "setting up $(VENV) (about a minute, once)"
+	@echo "setting up $(VENV) (a minute or two, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web,federated]' --group dev
+	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web,train,federated]' --group dev --constraint constraints.txt
 	@touch $@
 
 demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; 10 to 15 minutes on 2 cores)
@@ -46,7 +46,8 @@ docs: $(READY) ## write the generated pages (command line, configuration)
 bench: $(READY) ## benchmarks, each beside its reference (ONLY=throughput for one, SCALE=0.1 for a quick look)
 	@$(BIN)/python -m bench $(ONLY) --scale $(SCALE)
 
-bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=0.5)
+bench-learning: SCALE = 0.5
+bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=1)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/python -m bench.learning --scale $(SCALE)
 

@@ -1,6 +1,7 @@
 """Real models for the tests that need one: fetched once, shared by all workers through the cache and its lock."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ from gym.llm.local.get import fetch
 settings.register_profile("gate", derandomize=True, deadline=None)  # the gate must not depend on luck
 settings.register_profile("hunt", max_examples=2000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))  # HYPOTHESIS_PROFILE=hunt looks for new cases
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _key_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs sign their library: with a key of the tests, not the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ZOO_GYM_KEY", str(tmp_path_factory.mktemp("key") / "node.pem"))
+        yield
 
 
 @pytest.fixture(scope="session")

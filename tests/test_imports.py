@@ -7,6 +7,9 @@ import pytest
 
 import gym.train.grpo
 
+TRAIN = "torch transformers trl peft accelerate"
+"""What the extra [train] brings."""
+
 
 @pytest.mark.parametrize(
     ("statement", "absent"),
@@ -16,12 +19,25 @@ import gym.train.grpo
         ("from gym.train.grpo import SemanticExtractor", "numpy rich"),
         ("import gym.train.grpo.rewards.worker", "aiohttp numpy rich math_verify"),
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
+        ("import gym", TRAIN),
+        ("import gym.train.grpo.training_free_workflow, gym.evaluation.measure", TRAIN),
+        ("import gym.llm.hf.place, gym.llm.hf.opening, gym.llm.endpoint", TRAIN),
+        ("import gym.signing", "cryptography"),
+        ("import gym.train.grpo.verification", "aiohttp cryptography numpy rich torch transformers"),
     ],
 )
 def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
     code = f"import sys\n{statement}\nprint(*sorted(set({absent.split()!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("words", ["--help", "--version", "train --help", "eval --help"])
+def test_no_command_loads_what_it_does_not_use(words: str) -> None:
+    code = f"import sys\nfrom gym.cli.main import main\nsys.argv = ['gym', *{words.split()!r}]\ntry:\n    main()\nfinally:\n    "
+    code += f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].split() == ["LOADED"]
 
 
 def test_the_papers_names_come_by_star_and_stand_in_dir() -> None:

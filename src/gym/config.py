@@ -57,6 +57,7 @@ EXECUTION_KEYS = frozenset(
         "outage_patience",
         "save_steps",
         "logging_steps",
+        "signing_key",
         "output_dir",
         "experiment_name",
         "budget_usd",
@@ -112,9 +113,9 @@ class RunConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
-    model_name_or_path: str = Field(default="", description="model id, local:NAME, or a path to a GGUF file")
+    model_name_or_path: str = Field(default="", description="model id, local:NAME, a path to a GGUF file, or hf:FOLDER")
     provider: str = Field(default="", description="deepseek, openai, local … (default: from the model and the URL)")
-    api_mode: bool = Field(default=True, description="the model answers over HTTP; the training-free mode needs it")
+    api_mode: bool = Field(default=True, description="false: the model is a folder, as if it were written hf:FOLDER")
     api_base_url: str = Field(default="", description="an OpenAI-compatible endpoint, e.g. http://127.0.0.1:8080/v1")
     api_key: SecretStr | None = Field(default=None, description="its key; ${ENV} reads the environment")
     reflector_model: str = Field(default="", description="model of the three stages (default: the policy model)")
@@ -124,7 +125,9 @@ class RunConfig(BaseModel):
     judge_base_url: str = Field(default="", description="endpoint of the judge")
     judge_api_key: SecretStr | None = Field(default=None, description="key of the judge's endpoint")
 
-    finetuning_type: Literal["grpo"] = Field(default="grpo", description="the paper's name of the method")
+    finetuning_type: Literal["grpo", "lora"] = Field(
+        default="grpo", description="without continuous_learning_grpo: what gradients change, every weight or adapters"
+    )
     continuous_learning_grpo: bool = Field(default=True, description="training-free: the library learns, not weights")
     grpo_group_size: int = Field(default=5, ge=1, description="G, answers to each training problem")
     group_size_min: int | None = Field(
@@ -137,7 +140,9 @@ class RunConfig(BaseModel):
         ge=2,
         description="draw on to N answers while all G of a group got the same reward (default: leave it)",
     )
-    grpo_normalize_advantages: bool = Field(default=False, description="accepted; the training-free mode has none")
+    grpo_normalize_advantages: bool = Field(
+        default=False, description="gradient GRPO divides by the group's spread unless this says false"
+    )
 
     dataset: str = Field(default="", description="JSONL, CSV or Parquet file, Hugging Face id, or a domain's set")
     dataset_truncate: int | None = Field(default=None, ge=1, description="use the first N training problems")
@@ -335,6 +340,9 @@ class RunConfig(BaseModel):
 
     output_dir: str = Field(default="output", description="where runs are kept")
     experiment_name: str = Field(default="", description="folder of this run below output_dir")
+    signing_key: str = Field(
+        default="", description="key file that signs the library (default: $ZOO_GYM_KEY, else one that is made for you)"
+    )
     save_steps: int = Field(default=1, ge=1, description="accepted; every step is saved")
     logging_steps: int = Field(default=1, ge=1, description="log a line every N steps")
 
@@ -404,7 +412,7 @@ def load_config(
 ) -> RunConfig:
     """The run's settings from a YAML file, then `overrides` (command line), then the environment where both are silent.
 
-    A model that is its own place (`local:`, a GGUF file, `scripted:`) takes no endpoint from a weaker source than its own.
+    A model that is its own place (`local:`, `hf:`, a GGUF file, `scripted:`) takes no endpoint from a weaker source than its own.
     Raises `ConfigError` for a missing file, bad YAML, an unknown key or a value of the wrong kind.
     """
     environ = os.environ if environ is None else environ
@@ -415,7 +423,7 @@ def load_config(
         if isinstance(given := values.get(key), str):
             values[key] = _parse_yaml(given, key)
     try:
-        return RunConfig(**values)
+        return _in_place(RunConfig(**values))
     except ValidationError as error:
         first = error.errors()[0]
         given_here = {str(part) for part in first["loc"][:1]} & in_command.keys()
@@ -438,7 +446,15 @@ def its_own_place(model: str) -> bool:
     >>> its_own_place("local:smollm2-135m"), its_own_place("gpt-4o")
     (True, False)
     """
-    return model.startswith(("local:", "scripted:")) or model.lower().endswith(".gguf")
+    return model.startswith(("local:", "scripted:", "hf:")) or model.lower().endswith(".gguf")
+
+
+def _in_place(config: RunConfig) -> RunConfig:
+    """Without an API, a model's name is where it is."""
+    model = config.model_name_or_path
+    if config.api_mode or not model or its_own_place(model):
+        return config
+    return config.model_copy(update={"model_name_or_path": f"hf:{model}"})
 
 
 def _over(weaker: Mapping[str, Any], stronger: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gym.core.cid import cid
 from gym.core.operation import Refused
 from gym.errors import ConfigError
 from gym.federated import bitdelta
@@ -275,3 +276,9 @@ def test_two_nodes_trust_each_other_and_object_to_harm() -> None:
     round = Round(number=0, members=(member("a", domains=("x",)), member("b", domains=("y",))), encoder="topical")
     assert ruled(round, "x", [0.2, 0.0])[0] == "accepted"
     assert ruled(round, "x", [0.2, -0.2])[0] == "refused"
+
+
+def test_what_is_published_has_the_address_of_its_canonical_json() -> None:
+    (published,) = decided(FIFTEEN, *ALL, *helped(NODES[:10], FIRST)).published
+    assert published.content == f'{{"domain":"","format":"zoo-gym/experience/1","text":"{FIRST}"}}'.encode()
+    assert published.cid == cid(published.content)

@@ -81,7 +81,7 @@ async def test_in_a_race_the_better_half_goes_on_and_the_best_stay() -> None:
     assert Counter(Counter(asked).values()) == {2 * 1: 4, 2 * 2: 2, 2 * 3: 3}
     assert tried.operations == (says[7],)
     reasons = {item.operation: item.reason for item in tried.rejected}
-    assert reasons[says[8]].endswith("; 1 other of this step did better")
+    assert reasons[says[8]].endswith("; only the best 1 of this step stay")
     assert "0.67 with it" in reasons[says[6]]
     assert reasons[says[0]].startswith("tried on apples, pears: mean reward 0.50 without it, 0.00 with it")
 

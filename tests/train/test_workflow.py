@@ -16,6 +16,7 @@ from gym.evaluation.estimate import Shape, calls
 from gym.llm.call_log import CallLog
 from gym.train.grpo.screen import PROBLEMS
 from gym.train.grpo.training_free_workflow import Run, train
+from gym.train.grpo.verification import verify_library
 from gym.train.grpo.watch import Silent
 
 RULE = "When asked for a count, put an exclamation mark after the number."
@@ -83,6 +84,23 @@ def test_the_weights_of_an_api_model_are_said_to_be_unverifiable(configured: Con
     manifest = json.loads((run.folder / "manifest.json").read_text(encoding="utf-8"))
     assert "not verifiable" in manifest["weights"]["story"]
     assert manifest["weights"]["verified"] is None
+
+
+def test_a_run_signs_its_library_and_one_that_cannot_says_so_once(configured: Configured, tmp_path: Path) -> None:
+    heard = Heard()
+    run = train(configured(epochs=1), watch=heard)
+    (told,) = (line for line in heard.lines if "signed" in line)
+    found = verify_library(run.folder)
+    assert (found.verdict, found.notes) == (
+        "unchanged",
+        ("'scripted:desk_script:reply' is behind an API: not checked",),
+    )
+    assert told.split()[3].rstrip(";") in found.said
+    heard = Heard()
+    unsigned = train(configured(epochs=1, experiment_name="two", signing_key=str(tmp_path)), watch=heard)
+    (told,) = (line for line in heard.lines if "signed" in line)
+    assert told.startswith(f"the library was not signed: key file {str(tmp_path)!r}")
+    assert not (unsigned.folder / "signature.json").exists()
 
 
 def test_train_works_twice_in_one_process_and_inside_a_running_event_loop(configured: Configured) -> None:

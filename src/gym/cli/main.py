@@ -17,6 +17,7 @@ COMMANDS = {
     "eval": "Measure a model on a data set, without or with a library.",
     "compare": "Compare two evaluations on the problems that both asked.",
     "grade": "Grade a file of answers.",
+    "verify": "Check that weights, or a signed library, are what they were.",
     "data": "Say whether two problem sets share problems.",
     "web": "Sites to learn on: make one, serve a folder of pages, see what is in it.",
     "library": "List, edit, trace and undo the experiences of a library.",

@@ -14,7 +14,7 @@ from gym.config import RunConfig
 from gym.core.chat import Usage
 from gym.core.value import Value
 from gym.evaluation.closed_book import without_tools
-from gym.llm.local.catalogue import is_embedded
+from gym.llm.hf.place import runs_here
 from gym.llm.prices import price
 from gym.train.grpo.screen import PROBLEMS, rounds
 from gym.train.grpo.stages.consolidate import MAP_REDUCE_ABOVE
@@ -174,7 +174,7 @@ def estimate_for(config: RunConfig, task: Task, *, informative_share: float = IN
 def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
     """The counts that decide the calls of a run."""
     reflector = config.reflector_model or config.model_name_or_path
-    automatic: Literal["small", "large"] = "small" if is_embedded(reflector) else "large"
+    automatic: Literal["small", "large"] = "small" if runs_here(reflector) else "large"
     return Shape(
         problems=len(task.train),
         epochs=config.epochs,

@@ -21,7 +21,8 @@ from gym.evaluation.opened import open_instrument
 from gym.evaluation.record import forget, write
 from gym.evaluation.target import Target, elsewhere, shared, target_of
 from gym.llm.brake import Brake
-from gym.train.grpo.manifest import Weights, manifest
+from gym.train.grpo.frozen import EVALUATION, Weights, manifest_path
+from gym.train.grpo.manifest import manifest
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.task import problems_digest
 from gym.train.grpo.watch import Watch
@@ -63,6 +64,8 @@ async def measure(
         watch.say(note)
     async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
+        if folder.has_calls():
+            weights.require_begun(folder.root, config.model_name_or_path, _ending(folder))
         took = await _take(instrument, target, library, compare=compare)
         again = await instrument.take("again", target.reseeded(), library or Library()) if checks.again else None
         there = [
@@ -120,5 +123,10 @@ def _write_manifest(
     inputs |= {f"also-{place}": problems_digest(other.problems) for place, other in enumerate(others, 1)}
     inputs |= {"experience_lib": digest(library.to_json())} if library else {}
     made_of = manifest(own.config, inputs, weights, instrument.session.log, instrument.isolation)
-    trained_here = folder.path("config.yaml").exists()
-    folder.write_json("manifest-eval.json" if trained_here else "manifest.json", made_of)
+    folder.write_json(manifest_path(folder.root, _ending(folder)).name, made_of)
+    weights.keep(folder.root, own.config.model_name_or_path, _ending(folder))
+
+
+def _ending(folder: RunDir) -> str:
+    """Of the names of what is left there: a training run keeps its own files."""
+    return EVALUATION if folder.path("config.yaml").exists() else ""

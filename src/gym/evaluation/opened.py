@@ -62,7 +62,7 @@ async def _agents(
 
             opened = open_agent(
                 config,
-                embedded=endpoint(config, "policy").local,
+                embedded=endpoint(config, "policy").embedded,
                 folder=folder / name[:12],
                 paid=session.meter.count_queries,
                 environ=os.environ,

@@ -8,6 +8,8 @@ from gym.core.value import Value, canonical_json, digest
 from gym.federated.packet import Refusal
 from gym.federated.utility import Utility
 
+FORMAT = "zoo-gym/experience/1"
+
 
 class Published(Value):
     """A text that passed."""
@@ -21,8 +23,8 @@ class Published(Value):
 
     @property
     def content(self) -> bytes:
-        """What is addressed: canonical JSON of the text and its domain."""
-        return canonical_json({"domain": self.domain, "text": self.text}).encode()
+        """What is addressed, and what a vote would be on: canonical JSON of the text, its domain and the format."""
+        return canonical_json({"domain": self.domain, "format": FORMAT, "text": self.text}).encode()
 
     @property
     def cid(self) -> str:

@@ -1,25 +1,22 @@
-"""Ed25519 signatures over bytes of a stated kind: what is signed as one thing can never be shown as another."""
+"""Ed25519 signatures over bytes of a stated kind: what is signed as one thing can never be shown as another.
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+`gym.signing` signs statements of JSON and keeps a user's key; this signs packets, whose bodies are bytes.
+"""
 
-from gym.errors import MissingExtra
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 SIGNATURE_BYTES = 64
-KEY_BYTES = 32
 _PREFIX = b"zoo-gym/federated/v1/"
 
 
 def new_key(seed: bytes | None = None) -> "Ed25519PrivateKey":
-    """A private key, drawn by the system or made from 32 bytes; raises `MissingExtra` without the extra [federated]."""
-    keys = _ed25519()
-    key: Ed25519PrivateKey = (
-        keys.Ed25519PrivateKey.generate() if seed is None else keys.Ed25519PrivateKey.from_private_bytes(seed)
-    )
-    return key
+    """A private key, drawn by the system or made from 32 bytes."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.generate() if seed is None else Ed25519PrivateKey.from_private_bytes(seed)
 
 
 def public_key(key: "Ed25519PrivateKey") -> str:
@@ -35,10 +32,10 @@ def sign(key: "Ed25519PrivateKey", body: bytes, *, kind: str) -> bytes:
 def is_signed(public: str, body: bytes, *, kind: str, signature: bytes) -> bool:
     """Whether the owner of the public key (64 hex digits) said `body` as a `kind`."""
     from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    check: Callable[[bytes, bytes], None] = _ed25519().Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify
     try:
-        check(signature, _signed(body, kind))
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(signature, _signed(body, kind))
     except InvalidSignature:
         return False
     return True
@@ -46,11 +43,3 @@ def is_signed(public: str, body: bytes, *, kind: str, signature: bytes) -> bool:
 
 def _signed(body: bytes, kind: str) -> bytes:
     return _PREFIX + kind.encode() + b"\0" + body
-
-
-def _ed25519() -> Any:
-    try:
-        from cryptography.hazmat.primitives.asymmetric import ed25519
-    except ImportError as error:
-        raise MissingExtra("a signature", "federated") from error
-    return ed25519

@@ -1,7 +1,7 @@
 """From a model's name to a model: which server, which key, and a guarded `ChatModel` for as long as it is open.
 
-Searched in this order: `scripted:pkg.mod:fn`; the given base URL; `local:NAME` or a GGUF file; the given provider; the
-provider whose model ids start so; OPENAI_BASE_URL.
+Searched in this order: `scripted:pkg.mod:fn`; `hf:FOLDER`; the given base URL; `local:NAME` or a GGUF file; the given
+provider; the provider whose model ids start so; OPENAI_BASE_URL.
 """
 
 import os
@@ -17,6 +17,8 @@ from yarl import URL
 from gym.core.chat import ChatModel
 from gym.errors import ConfigError
 from gym.llm.guarded import Guarded
+from gym.llm.hf.opening import BATCH, open_hf
+from gym.llm.hf.place import is_hf
 from gym.llm.limiter import Limiter
 from gym.llm.openai_compatible import Observer, OpenAICompatible
 from gym.llm.pacing import Pace
@@ -47,7 +49,7 @@ class Endpoint:
     """What a user says about a model and where it is; whatever is empty is found out."""
 
     model: str = ""
-    """Model id, `local:NAME`, path of a GGUF file, or `scripted:pkg.mod:fn`."""
+    """Model id, `local:NAME`, path of a GGUF file, `hf:FOLDER`, or `scripted:pkg.mod:fn`."""
     provider: str = ""
     base_url: str = ""
     api_key: SecretStr | str | None = field(default=None, repr=False)
@@ -71,8 +73,20 @@ class Endpoint:
         return self.model.startswith(SCRIPTED)
 
     @property
+    def hf(self) -> bool:
+        """Whether it is a transformers model in this process."""
+        return is_hf(self.model)
+
+    @property
+    def embedded(self) -> bool:
+        """Whether its weights are in this machine's memory because of us."""
+        return self.local or self.hf
+
+    @property
     def local(self) -> bool:
         """Whether the model runs on this machine, in a server that we start."""
+        if self.hf:
+            return False
         embedded = self.model.startswith("local:") or self.model.lower().endswith(".gguf") or self.provider == "local"
         return embedded and not self.base_url
 
@@ -115,6 +129,10 @@ async def open_transport(
     if endpoint.scripted:
         yield _scripted(endpoint.model)
         return
+    if endpoint.hf:
+        async with open_hf(endpoint.model, endpoint.concurrency or BATCH, endpoint.timeout_s) as adapter:
+            yield adapter
+        return
     if endpoint.local:
         async with _local(endpoint, on_server, say) as transport:
             yield transport
@@ -147,13 +165,14 @@ async def open_model(
 
 
 def _limiter(endpoint: Endpoint, transport: ChatModel, pace: Pace, say: Callable[[str], None]) -> Limiter:
-    """The limit that suits the endpoint: a script neither paces nor breaks down, our own server has its slots."""
+    """The limit that suits the endpoint: a script neither paces nor breaks down, a model of ours has its slots."""
     if endpoint.scripted:
         return Limiter(endpoint.concurrency or SCRIPTED_AT_ONCE, where=endpoint.model, say=say)
     patience_s = endpoint.outage_patience_s
-    if endpoint.local:
+    if endpoint.embedded:
+        slots = BATCH if endpoint.hf else endpoint.slots
         return Limiter(
-            endpoint.concurrency or endpoint.slots * getattr(transport, "workers", 1),
+            endpoint.concurrency or slots * getattr(transport, "workers", 1),
             where=transport.name,
             patience_s=min(patience_s, LOCAL_PATIENCE_S),
             say=say,
@@ -177,7 +196,7 @@ def target(endpoint: Endpoint, environ: Mapping[str, str]) -> Target:
     base_url = endpoint.base_url or _base_url(provider, environ)
     model = endpoint.model or (provider.default_model if provider else "")
     if not model:
-        raise ConfigError("no model: give --model NAME (a hosted model, local:NAME, or a GGUF file)")
+        raise ConfigError("no model: give --model NAME (a hosted model, local:NAME, a GGUF file, or hf:FOLDER)")
     if not base_url:
         known = ", ".join(names("provider"))
         raise ConfigError(f"where is {model!r} served? Give --base-url URL or --provider NAME (known: {known})")

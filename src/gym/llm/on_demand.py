@@ -23,7 +23,7 @@ class OnDemand:
 
     def __init__(self, endpoint: Endpoint, environ: Mapping[str, str]) -> None:
         self.name = endpoint.model
-        if not endpoint.local and not endpoint.scripted:
+        if not endpoint.embedded and not endpoint.scripted:
             self.name = target(endpoint, environ).model
         self._opening = _Opening(endpoint, dict(environ))
         self._finalizer = weakref.finalize(self, _close, self._opening)

@@ -2,7 +2,7 @@
 
 The figures are the providers' public list prices of December 2025, without discounts; they change, so set your own
 where it matters. A model that is not listed has no price: its dollars are unknown, never 0. What runs on this machine
-because we started it (`local:NAME`, a GGUF file) or is a function (`scripted`) costs 0.
+because we started it (`local:NAME`, a GGUF file, `hf:FOLDER`) or is a function (`scripted`) costs 0.
 """
 
 import re
@@ -62,7 +62,7 @@ PRICES: Mapping[str, Price] = {
     "o4-mini": Price(1.10, 0.275, 4.40),
 }
 
-_FREE = re.compile(r"^(local|scripted)(:|$)|\.gguf$", re.I)
+_FREE = re.compile(r"^(local|hf|scripted)(:|$)|\.gguf$", re.I)
 _DATED = re.compile(r"-\d{4}-\d{2}-\d{2}$")
 
 Overrides = Mapping[str, Mapping[str, float]]

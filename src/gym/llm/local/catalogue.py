@@ -150,10 +150,10 @@ EVERYTHING: Mapping[str, Weights] = {**CATALOGUE, ENCODER.name: ENCODER}
 def is_embedded(model: str) -> bool:
     """Whether a model id means an embedded model: `local:NAME`, or a path that ends in `.gguf`.
 
-    >>> is_embedded("local:smollm2-135m"), is_embedded("~/m/My.GGUF"), is_embedded("gpt-4o")
-    (True, True, False)
+    >>> [is_embedded(model) for model in ("local:smollm2-135m", "~/m/My.GGUF", "gpt-4o", "hf:My.gguf")]
+    [True, True, False, False]
     """
-    return model.startswith(PREFIX) or model.lower().endswith(".gguf")
+    return model.startswith(PREFIX) or (model.lower().endswith(".gguf") and not model.startswith("hf:"))
 
 
 def find(name: str, among: Mapping[str, Weights] = CATALOGUE) -> Weights:

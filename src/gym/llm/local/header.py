@@ -5,6 +5,7 @@ seconds, where skipping them takes a fraction of one. Layout: the GGUF specifica
 """
 
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -13,7 +14,8 @@ from gym.llm.local.weights import check_gguf
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
-_BROKEN = (struct.error, KeyError, UnicodeDecodeError, MemoryError, OverflowError, RecursionError, OSError)
+_LENGTH = struct.Struct("<Q")
+BROKEN = (struct.error, KeyError, UnicodeDecodeError, MemoryError, OverflowError, RecursionError, OSError)
 """What walking through arbitrary bytes can raise."""
 
 
@@ -32,8 +34,8 @@ def read_header(path: Path) -> Header:
     """The header of the GGUF file at `path`; raises `ConfigError` when it is none, or broken."""
     try:
         with check_gguf(path).open("rb") as file:
-            facts = _Reader(file).facts()
-    except _BROKEN as error:
+            facts = {key: value for key, value, _ in Reader(file).pairs() if value is not None}
+    except BROKEN as error:
         raise ConfigError(f"model file {str(path)!r} has a broken GGUF header") from error
     architecture = str(facts.get("general.architecture", ""))
     return Header(
@@ -44,42 +46,58 @@ def read_header(path: Path) -> Header:
     )
 
 
-class _Reader:
-    """Walks the key-value pairs once, front to back; arrays are skipped."""
+class Pair(NamedTuple):
+    """One of the file's key-value pairs."""
+
+    key: str
+    value: Any
+    """None of an array, which is passed over."""
+    start: int
+    """Where in the file it begins; it ends where the next one or the tensors' table does."""
+
+
+class Reader:
+    """Walks the key-value pairs once, front to back; arrays are skipped. What follows them can be read with `take`."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
+        self.tensors = 0
 
-    def facts(self) -> dict[str, Any]:
-        """Every pair whose value is no array."""
+    def pairs(self) -> Iterator[Pair]:
+        """Every pair; afterwards `tensors` is how many entries the table has that comes next."""
         self.file.seek(len(b"GGUF"))
-        version, _tensors, pairs = self._unpack("I"), self._unpack("Q"), self._unpack("Q")
+        version, self.tensors, pairs = self.take("I"), self.take("Q"), self.take("Q")
         if version not in (2, 3):
             raise KeyError(version)
-        found = {self._text(): self._value(self._unpack("I")) for _ in range(pairs)}
-        return {key: value for key, value in found.items() if value is not None}
+        for _ in range(pairs):
+            start = self.file.tell()
+            yield Pair(self.text(), self._value(self.take("I")), start)
 
     def _value(self, kind: int) -> Any:
         if kind == _STRING:
-            return self._text()
+            return self.text()
         if kind == _ARRAY:
-            return self._skip_array(self._unpack("I"), self._unpack("Q"))
-        return self._unpack(_SCALARS[kind])
+            return self._skip_array(self.take("I"), self.take("Q"))
+        return self.take(_SCALARS[kind])
 
     def _skip_array(self, kind: int, length: int) -> None:
         if kind in _SCALARS:
             self.file.seek(length * struct.calcsize("<" + _SCALARS[kind]), 1)
             return
+        if kind == _STRING:  # 300,000 tokens and merges in a usual file
+            read, seek, unpack = self.file.read, self.file.seek, _LENGTH.unpack
+            for _ in range(length):
+                seek(unpack(read(_LENGTH.size))[0], 1)
+            return
         for _ in range(length):
-            if kind == _STRING:
-                self.file.seek(self._unpack("Q"), 1)
-            else:
-                self._value(kind)
+            self._value(kind)
 
-    def _text(self) -> str:
-        size = self._unpack("Q")
-        return self._unpack(f"{size}s").decode("utf-8")  # type: ignore[no-any-return]
+    def text(self) -> str:
+        """A length and as many bytes of UTF-8."""
+        size = self.take("Q")
+        return self.take(f"{size}s").decode("utf-8")  # type: ignore[no-any-return]
 
-    def _unpack(self, layout: str) -> Any:
+    def take(self, layout: str) -> Any:
+        """The next value of one of `struct`'s kinds, little-endian."""
         layout = "<" + layout
         return struct.unpack(layout, self.file.read(struct.calcsize(layout)))[0]

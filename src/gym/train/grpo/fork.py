@@ -5,12 +5,13 @@ from pathlib import Path
 
 from gym.config import RunConfig
 from gym.errors import ConfigError
+from gym.train.grpo.frozen.record import record_path
 from gym.train.grpo.run_dir import RunDir, safe_name
 from gym.train.grpo.task import run_folder
 
 
 def fork_run(config: RunConfig, new_name: str) -> RunConfig:
-    """The configuration of a run called `new_name`, whose records of calls and pages start as copies of the present run's.
+    """The configuration of a run called `new_name`, whose records of calls, pages and weights start as the present run's.
 
     Calls that the changed settings leave as they were are then served free. Raises `ConfigError` when the old run does
     not exist or the new one already does.
@@ -22,6 +23,6 @@ def fork_run(config: RunConfig, new_name: str) -> RunConfig:
     if any(new.glob("epoch_*")):
         raise ConfigError(f"--fork: {str(new)!r} exists already; choose another name")
     with RunDir(old), RunDir(new):
-        for record in filter(Path.exists, (old / "calls.jsonl", old / "pages.jsonl")):
+        for record in filter(Path.exists, (old / "calls.jsonl", old / "pages.jsonl", record_path(old))):
             shutil.copyfile(record, new / record.name)
     return config.model_copy(update={"output_dir": str(old.parent), "experiment_name": new.name})

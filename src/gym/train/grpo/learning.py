@@ -6,13 +6,12 @@ A step writes `experiences.json` last, so a run that was stopped goes on with th
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from itertools import chain, groupby, islice
 from math import ceil
 from typing import NamedTuple
 
-from gym.core.experience import Experience, Library
+from gym.core.experience import Applied, Experience, Library
 from gym.core.journal import Journal, record, record_credit, record_import, record_restore
 from gym.core.problem import Problem
 from gym.core.text import count
@@ -22,6 +21,7 @@ from gym.evaluation.metrics import Paired
 from gym.train.grpo import curriculum
 from gym.train.grpo.credit import refuted, removed
 from gym.train.grpo.descent import Pool, kept, parent, voted
+from gym.train.grpo.experience_manager import utc_now
 from gym.train.grpo.gate import Gate, Gated
 from gym.train.grpo.loop import Batch, Loop, Step, batches, echoes, teaches
 from gym.train.grpo.run_dir import STEP_FILES, TRIALS, StepStats
@@ -57,7 +57,7 @@ class Learning:
         files = STEP_FILES if self.bench.config.inclusion == 1.0 else (*STEP_FILES, TRIALS)
         done = self.bench.folder.resume(((batch.epoch, batch.step) for batch in self.plan()), files=files)
         library = start if done.library is None else done.library
-        events = done.events or record_import((), start, actor=ACTOR, at=_now())
+        events = done.events or record_import((), start, actor=ACTOR, at=utc_now())
         stats = done.stats
         if done.steps:
             self.bench.watch.say(
@@ -90,7 +90,7 @@ class Learning:
             return chosen
         self.bench.watch.say(f"going back: {chosen.reason}")
         step = len(stats)
-        at = self.bench.folder.went_back_at(step) or _now()
+        at = self.bench.folder.went_back_at(step) or utc_now()
         news = record_restore(events, last, chosen.library, actor=ACTOR, at=at, step=step, reason=chosen.reason)
         self.bench.folder.go_back(chosen.library, events + news)
         return chosen
@@ -114,7 +114,7 @@ class Learning:
             return last, ()
         library, reason = with_later_uses(chosen.library, last), f"step {batch.step} goes on from {chosen}"
         self.bench.watch.say(reason)
-        return library, record_restore(events, last, library, actor=ACTOR, at=_now(), step=batch.step, reason=reason)
+        return library, record_restore(events, last, library, actor=ACTOR, at=utc_now(), step=batch.step, reason=reason)
 
     def pool(self, start: Library, events: Journal, stats: Sequence[StepStats]) -> Pool:
         """The libraries to go on from after these steps."""
@@ -156,15 +156,11 @@ class Learning:
         """
         took = await self.one_step(loop, batch, before, trials, refuted(events))
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
-        library = applied.library.credit(echoes(applied))
-        at, step = _now(), batch.step
-        news = record_credit(events, before, took.credited, actor=ACTOR, at=at, step=step)
-        news += record(events + news, applied, actor=ACTOR, at=at, step=step)
-        news += record_credit(events + news, applied.library, library, actor=ACTOR, at=at, step=step)
+        library, news = journalled(took, applied, before, events, batch.step)
         update = took.update(applied)
-        self.bench.folder.write_step(batch.epoch, step, took.groups, took.summaries, took.critiques, update)
+        self.bench.folder.write_step(batch.epoch, batch.step, took.groups, took.summaries, took.critiques, update)
         if took.trials is not None:
-            self.bench.folder.write_trials(batch.epoch, step, took.trials)
+            self.bench.folder.write_trials(batch.epoch, batch.step, took.trials)
             trials.append(took.trials)
         draws = draws_of(batch, took.groups, self.bench.sizes) if self.bench.spends_unevenly else None
         return library, news, step_stats(batch, took, applied, decision, draws)
@@ -179,15 +175,7 @@ class Learning:
         took = await loop.step(
             batch.problems, library, epoch=batch.epoch, step=batch.step, draws=batch.draws, past=past, refuted=harmful
         )
-        failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
-        total = sum(len(group.rollouts) for group in took.groups)
-        if len(failures) == total:
-            first, times = Counter(failures).most_common(1)[0]
-            raise RunFailed(
-                f"all {total} rollouts of step {batch.step} failed, {times} of them at {first.boundary!r} with {first.type}: "
-                f"{first.message}. "
-                "Nothing was learned from them; what was done before is saved, and the same command tries again"
-            )
+        require_scored(took, batch.step)
         return took
 
     def log_step(self, stats: StepStats, steps: str) -> None:
@@ -202,5 +190,25 @@ class Learning:
         )
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def journalled(
+    took: Step, applied: Applied, before: Library, events: Journal, step: int, actor: str = ACTOR
+) -> tuple[Library, Journal]:
+    """The library that a step leaves, its echoes counted as uses, and the step's events, chained to `events`."""
+    library, at = applied.library.credit(echoes(applied)), utc_now()
+    news = record_credit(events, before, took.credited, actor=actor, at=at, step=step)
+    news += record(events + news, applied, actor=actor, at=at, step=step)
+    news += record_credit(events + news, applied.library, library, actor=actor, at=at, step=step)
+    return library, news
+
+
+def require_scored(took: Step, step: int) -> None:
+    """Raise `RunFailed` when not one rollout of a step could be scored."""
+    failures = [rollout.failure for group in took.groups for rollout in group.rollouts if rollout.failure]
+    total = sum(len(group.rollouts) for group in took.groups)
+    if len(failures) == total:
+        first, times = Counter(failures).most_common(1)[0]
+        raise RunFailed(
+            f"all {total} rollouts of step {step} failed, {times} of them at {first.boundary!r} with {first.type}: "
+            f"{first.message}. "
+            "Nothing was learned from them; what was done before is saved, and the same command tries again"
+        )

@@ -2,66 +2,14 @@
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from gym import __version__
 from gym.config import RunConfig
 from gym.embedding.encoders import encoder_name, resolved
-from gym.errors import WeightsChanged
 from gym.llm.call_log import CallLog
-from gym.llm.local.catalogue import PREFIX, find, is_embedded
-from gym.llm.local.get import fetch
-from gym.llm.local.weights import cached, check_gguf, weights_digest
+from gym.train.grpo.frozen import Weights
 from gym.train.grpo.tools.limits import Isolation
-
-NOT_VERIFIABLE = "not verifiable: the weights are behind an API"
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The digests of a weights file before and after a run; both None for a model behind an API."""
-
-    path: Path | None = None
-    before: str | None = None
-    after: str | None = None
-
-    @classmethod
-    def of(cls, model: str) -> "Weights":
-        """The weights a model id names, read now; an embedded model that is not cached is fetched first."""
-        if not is_embedded(model):
-            return cls()
-        name = model.removeprefix(PREFIX)
-        if name.lower().endswith(".gguf"):
-            path = check_gguf(Path(name).expanduser().absolute())
-        else:
-            path = cached(find(name)) or fetch(name)
-        return cls(path, weights_digest(path))
-
-    def read_again(self) -> "Weights":
-        """The same with the digest as it is after the run."""
-        return self if self.path is None else replace(self, after=weights_digest(self.path))
-
-    def require_unchanged(self) -> None:
-        """Raise `WeightsChanged` when the file is not the one the run started with."""
-        if self.path is not None and self.before != self.after:
-            raise WeightsChanged(
-                f"weights {str(self.path)!r} changed during the run: SHA-256 {self.before} before, {self.after} after"
-            )
-
-    @property
-    def story(self) -> str:
-        """One line for the report."""
-        if self.path is None:
-            return NOT_VERIFIABLE
-        if self.after is None:
-            return f"SHA-256 {self.before} before the run"
-        return (
-            f"unchanged, SHA-256 {self.before}"
-            if self.before == self.after
-            else f"CHANGED: {self.before} → {self.after}"
-        )
 
 
 def manifest(

@@ -14,7 +14,8 @@ from gym.evaluation.families import families, usual
 from gym.evaluation.metrics import Paired, paired
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
-from gym.train.grpo.manifest import Weights, model_changes
+from gym.train.grpo.frozen import Weights
+from gym.train.grpo.manifest import model_changes
 from gym.train.grpo.rewards.base import clip
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.session import Session

@@ -9,7 +9,7 @@ def require_training_free(config: RunConfig) -> None:
     """Raise `ConfigError` for settings that ask for another method than this one."""
     if not config.model_name_or_path:
         raise ConfigError(
-            "no model: give --model NAME (with --base-url for your own endpoint), local:NAME or a GGUF file"
+            "no model: give --model NAME (with --base-url for your own endpoint), local:NAME, a GGUF file or hf:FOLDER"
         )
     if config.gate == "paired" and not (config.val or config.val_fraction):
         raise ConfigError("gate: paired needs validation problems: give --val FILE or --val-fraction 0.3")
@@ -20,7 +20,12 @@ def require_training_free(config: RunConfig) -> None:
     require_sizes(config)
     if not config.continuous_learning_grpo:
         raise ConfigError(
-            "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do; set it to true"
+            "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do: set it to true, or train "
+            "weights in Python with GRPOTrainer.of(config, …) (docs/trainer.md)"
+        )
+    if config.finetuning_type != "grpo":
+        raise ConfigError(
+            f"finetuning_type: {config.finetuning_type} trains weights, continuous_learning_grpo: true none; set one otherwise"
         )
 
 

@@ -124,7 +124,7 @@ class RunDir:
     def begun(self, config: RunConfig) -> RunConfig:
         """`config` with what it leaves open taken from the run that is here: settings it began without, its encoder."""
         file = self.path("config.yaml")
-        if not (file.exists() and self._has_calls()):
+        if not (file.exists() and self.has_calls()):
             return config
         saved = self._saved_config(file)
         open_keys = {key for key in YOUNGER_KEYS.keys() - saved.keys() if key not in config.model_fields_set}
@@ -139,7 +139,7 @@ class RunDir:
         `inputs` maps a data file's role to its digest; they are compared alike.
         """
         file = self.path("config.yaml")
-        if file.exists() and self._has_calls():
+        if file.exists() and self.has_calls():
             if told := self.changes(config, inputs):
                 raise ConfigError(
                     f"run {str(self.root)!r} was started with other settings ({told}); "
@@ -147,7 +147,7 @@ class RunDir:
                 )
             return
         public = {**config.public(), "inputs": dict(inputs)}
-        if not file.exists() and self._has_calls() and any(self.root.glob("epoch_*")):
+        if not file.exists() and self.has_calls() and any(self.root.glob("epoch_*")):
             raise ConfigError(
                 f"{str(file)!r} is gone, so its calls belong to unknown settings: choose another --experiment-name"
             )
@@ -156,7 +156,7 @@ class RunDir:
     def changes(self, config: RunConfig, inputs: Mapping[str, str]) -> str:
         """What of `config` and `inputs` is not as the run was started with, in words; empty when it was not started."""
         file = self.path("config.yaml")
-        if not (file.exists() and self._has_calls()):
+        if not (file.exists() and self.has_calls()):
             return ""
         now = {**config.identity(), "inputs": dict(inputs)}
         saved = self._saved_config(file)
@@ -196,7 +196,8 @@ class RunDir:
         ]
         return bool(events) and all(replay(events[:end]).entries != library.entries for end in (*reversed(ends), 0))
 
-    def _has_calls(self) -> bool:
+    def has_calls(self) -> bool:
+        """Whether anything was asked and recorded."""
         log = self.path("calls.jsonl")
         return log.exists() and log.stat().st_size > 0
 

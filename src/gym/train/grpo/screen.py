@@ -20,7 +20,7 @@ from gym.core.experience import Add, Library, Operation, Rejected
 from gym.core.problem import Problem
 from gym.core.reflection import Critique
 from gym.core.rollout import Group
-from gym.core.text import count, normalise_text
+from gym.core.text import normalise_text
 from gym.tasks import all_of
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -126,7 +126,7 @@ class Screen:
         """Sentence -> why it is not worth keeping; of those that pass, the best come first and only they stay."""
         passed = sorted((name for name, trial in trials.items() if trial.passed), key=lambda name: -trials[name].gain)
         kept = passed[: self.keep] if self.keep else passed
-        late = f"; {count(len(kept), 'other')} of this step did better"
+        late = f"; only the best {len(kept)} of this step stay"
         return {name: f"{trial}{late if trial.passed else ''}" for name, trial in trials.items() if name not in kept}
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:

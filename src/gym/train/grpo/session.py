@@ -109,7 +109,7 @@ async def open_session(
         if config.mode == "agent":
             from gym.train.grpo.agent import open_agent  # tools load only for those who use them
 
-            embedded, folder = roles["policy"].local, log_path.parent
+            embedded, folder = roles["policy"].embedded, log_path.parent
             opened_agent = open_agent(
                 config, embedded=embedded, folder=folder, paid=meter.count_queries, environ=environ, say=say
             )

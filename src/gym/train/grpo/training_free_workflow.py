@@ -23,14 +23,16 @@ from gym.evaluation.record import answers, dollars, identity, write
 from gym.evaluation.report import Report
 from gym.llm.blocking import run
 from gym.llm.brake import Brake
+from gym.train.grpo.frozen import Weights
 from gym.train.grpo.gate import require_problems
 from gym.train.grpo.learning import ACTOR, Learning
-from gym.train.grpo.manifest import Weights, manifest
+from gym.train.grpo.manifest import manifest
 from gym.train.grpo.reporting import report_of, write_report
 from gym.train.grpo.requirements import before_spending, require_training_free
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.run_dir import RunDir, StepStats
 from gym.train.grpo.session import open_session
+from gym.train.grpo.signature import sign_library
 from gym.train.grpo.task import held_out_reward, library_input, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
 from gym.train.grpo.workbench import Workbench
@@ -79,6 +81,8 @@ async def atrain(
             watch.say(note)
         await self_test(reward or held_out_reward(config))
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
+        if folder.has_calls():
+            weights.require_begun(folder.root, config.model_name_or_path)
         async with open_session(config, folder.path("calls.jsonl"), brake, environ, watch.say) as session:
             return await work(Workbench(config, task, folder, session, watch, reward), weights)
 
@@ -119,6 +123,7 @@ async def work(bench: Workbench, weights: Weights) -> Run:
     )
     write_report(bench.folder, report)
     checked.require_unchanged()
+    sign(bench, checked)
     return Run(bench.folder.root, library, steps, before, after, gained, report)
 
 
@@ -130,10 +135,19 @@ def seconds(bench: Workbench, measured_s: float) -> float:
 
 
 def write_manifest(bench: Workbench, weights: Weights) -> None:
-    """manifest.json as things stand."""
+    """manifest.json as things stand, and the digests of every tensor beside it."""
     isolation = bench.session.agent.isolation if bench.session.agent else None
     content = manifest(bench.config, bench.task.inputs(), weights, bench.session.log, isolation)
     bench.folder.write_json("manifest.json", content)
+    weights.keep(bench.folder.root, bench.config.model_name_or_path)
+
+
+def sign(bench: Workbench, weights: Weights) -> None:
+    """Bind the run's library to its model, by the user's key; it is said when that cannot be."""
+    file, config = bench.folder.path("experiences.json"), bench.config
+    if file.exists():
+        told = sign_library(file, config.model_name_or_path, weights.after, key_file=config.signing_key)
+        bench.watch.say(told)
 
 
 async def measure(bench: Workbench, name: str, problems: Sequence[Problem], library: Library) -> Evaluation | None:

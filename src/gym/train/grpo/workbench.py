@@ -13,6 +13,7 @@ from gym.core.experience import Admit, Admitted, Experience, Library, Refused
 from gym.core.problem import Reward
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
+from gym.llm.hf.place import context, is_hf, runs_here
 from gym.llm.local.catalogue import is_embedded
 from gym.train.grpo.credit import Credit
 from gym.train.grpo.experience_manager import read_library
@@ -30,6 +31,13 @@ from gym.train.grpo.watch import Watch
 
 EMBEDDED_CONTEXT = 4096
 """Tokens of context that the embedded server gives each slot."""
+
+
+def window(model: str) -> int | None:
+    """Tokens that a model of this machine has for a prompt and its reply; None where that is not known here."""
+    if is_hf(model):
+        return context(model)
+    return EMBEDDED_CONTEXT if is_embedded(model) else None
 
 
 @dataclass(frozen=True)
@@ -127,19 +135,17 @@ class Workbench:
         return self.config.curriculum or self.sizes.least < self.sizes.most
 
     def reflection(self) -> ReflectionSettings:
-        """The settings of the three stages; `auto` takes the small profile for embedded models."""
+        """The settings of the three stages; `auto` takes the small profile for models of this machine."""
         config = self.config
         reflector = config.reflector_model or config.model_name_or_path
         profile = config.reflector_profile
         if profile == "auto":
-            profile = "small" if is_embedded(reflector) else "large"
+            profile = "small" if runs_here(reflector) else "large"
         return ReflectionSettings(
             profile=profile,
             max_operations=config.semantic_max_operations,
             max_tokens=config.reflection_max_tokens,
-            context=min(config.reflector_context, EMBEDDED_CONTEXT)
-            if is_embedded(reflector)
-            else config.reflector_context,
+            context=min(config.reflector_context, window(reflector) or config.reflector_context),
             use_groundtruth=config.use_groundtruth,
             feedback=config.critique_feedback,
             groups=config.critique_groups,

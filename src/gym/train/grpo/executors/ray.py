@@ -81,8 +81,8 @@ class RayExecutor:
             return self._solvers
 
     def _nodes(self, endpoint: Endpoint) -> Sequence[str]:
-        """Where the workers of an endpoint go: those with a server of ours one a node, all others where Ray likes."""
-        if not endpoint.local:
+        """Where the workers of an endpoint go: those with weights of ours one a node, all others where Ray likes."""
+        if not endpoint.embedded:
             return [""] * (self._workers or min(self._cluster.cpus, MOST_WORKERS))
         known = self._cluster.nodes
         return [known[place % len(known)] for place in range(self._workers or len(known))]
@@ -112,7 +112,7 @@ class RayTransport:
 
 def located(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
     """The endpoint with all that this machine's environment says of it, for workers that have another."""
-    if endpoint.local or endpoint.model.startswith("scripted:"):
+    if endpoint.embedded or endpoint.model.startswith("scripted:"):
         return endpoint
     found = target(endpoint, environ)
     return replace(endpoint, model=found.model, provider="", base_url=found.base_url, api_key=found.api_key)
