@@ -109,6 +109,16 @@ def test_what_cannot_be_understood_says_what_and_where(tmp_path: Path, text: str
         assert word in str(caught.value)
 
 
+def test_all_mistakes_are_told_at_once_each_with_its_place(tmp_path: Path) -> None:
+    path = written(tmp_path, "gate: maybe\nepochs: 2\nrollout_temperature: warm\n")
+    with pytest.raises(ConfigError) as told:
+        load_config(path, {"epochs": 0}, environ={})
+    lines = set(map(str.strip, str(told.value).splitlines()))
+    assert "command line: epochs: must be greater than or equal to 1 (got 0)" in lines
+    assert f"{path}: gate: must be 'auto', 'paired' or 'none' (got 'maybe')" in lines
+    assert any(line.startswith(f"{path}: rollout_temperature: must be a valid number") for line in lines)
+
+
 def test_prices_may_be_given_as_json_on_the_command_line() -> None:
     config = load_config(None, {"prices": '{"m": {"prompt": 1, "completion": 2}}'}, {})
     assert config.prices == {"m": {"prompt": 1.0, "completion": 2.0}}

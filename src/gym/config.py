@@ -425,10 +425,8 @@ def load_config(
     try:
         return _in_place(RunConfig(**values))
     except ValidationError as error:
-        first = error.errors()[0]
-        given_here = {str(part) for part in first["loc"][:1]} & in_command.keys()
-        where = "command line" if path is None or given_here else str(path)
-        raise ConfigError(f"{where}: {_told(first)}") from error
+        mistakes = [f"{_where(one, path, in_command)}: {_told(one)}" for one in error.errors()]
+        raise ConfigError("\n  ".join(mistakes)) from error
 
 
 def _settings(said: Mapping[str, Any], where: str, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -524,6 +522,11 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return {field: environ[name] for field, name in pairs.items() if environ.get(name)}
 
 
+def _where(error: ErrorDetails, path: str | Path | None, in_command: Mapping[str, Any]) -> str:
+    given_here = {str(part) for part in error["loc"][:1]} & in_command.keys()
+    return "command line" if path is None or given_here else str(path)
+
+
 def _told(error: ErrorDetails) -> str:
     key = ".".join(str(part) for part in error["loc"])
     secret = "key" in key or "url" in key or key.startswith("mcp_servers")
@@ -538,4 +541,4 @@ def _wanted(error: ErrorDetails) -> str:
             return f"expected {RunConfig.model_fields[field].description}"
         case "model_type", _:
             return "expected {command, args, env} or {url, headers}"
-    return error["msg"].removeprefix("Value error, ")
+    return error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
