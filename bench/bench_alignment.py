@@ -29,7 +29,7 @@ from gym.federated.merge import decide
 from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Objection, Review, text_digest
 from gym.federated.packet import pack, seal
 from gym.federated.round import Member, Round
-from gym.federated.signing import new_key, public_key
+from gym.signing import NodeKey
 
 NODES = (10, 30, 100, 300, 1000)
 TEXTS, TOPICS = 100, 120
@@ -63,8 +63,8 @@ def planted(nodes: int, seed: int = 0) -> Planted:
 
 def packets(nodes: int) -> tuple[Round, list[bytes]]:
     """Every node's bundle, signed."""
-    keys = [new_key(sha256(f"{node}".encode()).digest()) for node in range(nodes)]
-    members = tuple(Member(address=f"node-{node}", key=public_key(key)) for node, key in enumerate(keys))
+    keys = [NodeKey.drawn(sha256(f"{node}".encode()).digest()) for node in range(nodes)]
+    members = tuple(Member(address=f"node-{node}", key=key.public) for node, key in enumerate(keys))
     round = Round(number=0, members=members, encoder="planted")
     coded = np.packbits(planted(nodes).signs > 0, axis=1)
     scaled = np.float32(0.04).tobytes()
@@ -136,7 +136,7 @@ def show_bytes(table: Table) -> None:
     """What a node sends in a round, 100 real sentences."""
     texts = [topic.good[place] for place in range(5) for topic in topics()][:TEXTS]
     codes = bitdelta.encode(HashingEmbedder()(texts))
-    key, digest = new_key(b"0" * 32), "0" * 64
+    key, digest = NodeKey.drawn(b"0" * 32), "0" * 64
     items = tuple(
         Item(text=text, code=code.tobytes(), domain="math", evidence=Evidence(confidence=0.8, uses=9))
         for text, code in zip(texts, codes, strict=True)

@@ -14,7 +14,7 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,10 +33,7 @@ from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Me
 from gym.federated.packet import seal
 from gym.federated.review import review
 from gym.federated.round import Member, Round
-from gym.federated.signing import new_key, public_key
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gym.signing import NodeKey
 
 N, PROBLEMS, SEEDS = 15, 100, 20
 CHURN = 0.16
@@ -213,12 +210,12 @@ def ours(world: World, *, standard_errors: float = 1.0) -> Outcome:
 
 
 def _members(world: World) -> tuple[Member, ...]:
-    return tuple(Member(address=node, key=public_key(_key(node))) for node in world.nodes)
+    return tuple(Member(address=node, key=_key(node).public) for node in world.nodes)
 
 
 @cache
-def _key(node: str) -> "Ed25519PrivateKey":
-    return new_key(sha256(node.encode()).digest())
+def _key(node: str) -> NodeKey:
+    return NodeKey.drawn(sha256(node.encode()).digest())
 
 
 def _final(world: World, round: Round, turn: int) -> Decision:

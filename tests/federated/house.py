@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from gym.embedding import DIM, Vectors
@@ -13,18 +12,18 @@ from gym.federated import bitdelta
 from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Review, text_digest
 from gym.federated.packet import seal
 from gym.federated.round import Member, Round
-from gym.federated.signing import new_key, public_key
+from gym.signing import NodeKey
 
 MODEL = "model-7b"
 
 
-def key(node: str) -> Ed25519PrivateKey:
+def key(node: str) -> NodeKey:
     """The same key for a name each time."""
-    return new_key(hashlib.sha256(node.encode()).digest())
+    return NodeKey.drawn(hashlib.sha256(node.encode()).digest())
 
 
 def member(node: str, **fields: Any) -> Member:
-    return Member(address=node, key=public_key(key(node)), **fields)
+    return Member(address=node, key=key(node).public, **fields)
 
 
 def round_of(n: int, **fields: Any) -> Round:

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gym.federated.messages import Bundle, Gain, Kind, Measurement, Objection, Removal, Review, text_digest
-from gym.federated.packet import MAX_BYTES, Received, Refusal, pack, seal, unseal
+from gym.federated.packet import MAX_BYTES, Received, Refusal, pack, purpose, seal, unseal
 from gym.federated.round import Round
-from gym.federated.signing import is_signed, new_key, public_key, sign
+from gym.signing import NodeKey, is_signed_bytes
 from tests.federated.house import bundle, item, key, measured, member, round_of, sealed
 
 ROUND = round_of(4)
@@ -22,7 +22,7 @@ GOOD = bundle(ROUND, "n01", "When adding, check the units.", "If unsure, ask aga
 def forged(fields: Any, kind: str = "bundle", node: str = "n01") -> bytes:
     """A packet of any body, signed by the node."""
     body = fields if isinstance(fields, bytes) else msgpack.packb(fields, use_bin_type=True)
-    return msgpack.packb([kind, body, sign(key(node), body, kind=kind)], use_bin_type=True)  # type: ignore[no-any-return]
+    return msgpack.packb([kind, body, key(node).sign_bytes(purpose(kind), body)], use_bin_type=True)  # type: ignore[no-any-return]
 
 
 def fields(**changes: Any) -> dict[str, Any]:
@@ -60,7 +60,7 @@ REFUSED: dict[str, tuple[str, Callable[[], bytes]]] = {
     "signed by another member": ("bad signature", lambda: forged(fields(), node="n02")),
     "a review's signature under a bundle": (
         "bad signature",
-        lambda: msgpack.packb(["bundle", pack(GOOD), sign(key("n01"), pack(GOOD), kind="review")]),
+        lambda: msgpack.packb(["bundle", pack(GOOD), key("n01").sign_bytes(purpose("review"), pack(GOOD))]),
     ),
     "one bit of the text turned": ("bad signature", lambda: sealed(GOOD).replace(b"check", b"chdck")),
     "another round": ("other round", lambda: sealed(bundle(round_of(4, number=7), "n01", "When adding, stop."))),
@@ -118,7 +118,7 @@ def test_what_is_refused_and_why(name: str) -> None:
 def test_the_same_message_has_the_same_bytes_and_address_everywhere() -> None:
     round = Round(number=1, members=(member("n00"),), encoder="topical")
     told = Review(round=round.digest, node="n00", objections=(Objection(sender="é", text="ab" * 32, reason="no"),))
-    assert round.digest == "6971baa8b97f0c2d9a90e989463e370c92e9f4326c80d9c36412439e25c5e4f0"
+    assert round.digest == "99e7ec583f4dc205aa1fc4d6554c0ef4fc86fab17d83bf5b2a3bb99c43a8edf1"
     written_by_hand = [
         "83",  # a map of three, its keys in order
         "a4" + b"node".hex() + "a3" + b"n00".hex(),
@@ -186,13 +186,12 @@ def test_one_changed_byte_never_passes(data: st.DataObject) -> None:
 
 def test_a_signature_counts_for_its_kind_and_its_key_alone() -> None:
     kinds: tuple[Kind, ...] = ("bundle", "review", "measurement", "removal")
-    mine, other = new_key(b"1" * 32), new_key()
-    signature = sign(mine, b"body", kind="bundle")
-    assert [is_signed(public_key(mine), b"body", kind=kind, signature=signature) for kind in kinds] == [True] + 3 * [
-        False
-    ]
-    assert not is_signed(public_key(other), b"body", kind="bundle", signature=signature)
-    assert not is_signed(public_key(mine), b"body!", kind="bundle", signature=signature)
+    mine, other = NodeKey.drawn(b"1" * 32), NodeKey.drawn()
+    signature = mine.sign_bytes(purpose("bundle"), b"body")
+    counts = [is_signed_bytes(mine.public, purpose(kind), b"body", signature) for kind in kinds]
+    assert counts == [True] + 3 * [False]
+    assert not is_signed_bytes(other.public, purpose("bundle"), b"body", signature)
+    assert not is_signed_bytes(mine.public, purpose("bundle"), b"body!", signature)
 
 
 def test_every_limit_is_one_that_an_honest_node_keeps() -> None:

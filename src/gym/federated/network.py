@@ -6,7 +6,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from struct import pack
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gym.core.network import Compressed
 from gym.core.value import Value
@@ -18,9 +18,7 @@ from gym.federated.messages import Bundle, Evidence, Item, Message, text_digest
 from gym.federated.packet import Received, Refusal, seal, unseal
 from gym.federated.round import Round
 from gym.federated.round_dir import RoundDir
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gym.signing import NodeKey
 
 
 class AcceptedExperience(Value):
@@ -130,7 +128,7 @@ class FederatedNetwork:
         board: Board,
         *,
         node: str,
-        key: "Ed25519PrivateKey",
+        key: NodeKey,
         model: str,
         domain: str = "",
         released: Collection[str] = (),

@@ -2,12 +2,13 @@
 
 A packet is msgpack `[kind, body, signature]`. The body is msgpack of the message with sorted keys, shortest integers
 and float64, and no other bytes mean the same message: what does not come out the same when packed again is refused.
-Ed25519 signs `zoo-gym/federated/v1/KIND`, a zero byte and the body. A message's address is the CID of its body, since a
-signer can sign the same body in several ways. msgpack has limits on every size built in, which is why it is not CBOR.
+Ed25519 signs `zoo-gym federated/v1/KIND`, a line break and the body (`gym.signing`). A message's address is the CID of
+its body, since a signer can sign the same body in several ways. msgpack has limits on every size built in, which is why
+it is not CBOR.
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import ValidationError
 
@@ -17,10 +18,7 @@ from gym.errors import MissingExtra
 from gym.federated import bitdelta
 from gym.federated.messages import KINDS, MAX_TEXT_BYTES, Bundle, Kind, Message, text_digest
 from gym.federated.round import Round
-from gym.federated.signing import SIGNATURE_BYTES, is_signed, sign
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from gym.signing import SIGNATURE_BYTES, NodeKey, is_signed_bytes
 
 MAX_BYTES: Mapping[Kind, int] = {"bundle": 128 * 1024, "review": 4 << 20, "measurement": 4 << 20, "removal": 2 << 20}
 """Of a body. A full bundle of ordinary sentences takes 25 KB; one of 128 KiB is still one block of IPFS."""
@@ -60,11 +58,16 @@ def pack(message: Message) -> bytes:
     return _packed(message.model_dump(mode="python"))
 
 
-def seal(message: Message, key: "Ed25519PrivateKey") -> bytes:
+def seal(message: Message, key: NodeKey) -> bytes:
     """The packet of a message, signed with its node's private key."""
     kind = kind_of(message)
     body = pack(message)
-    return _packed([kind, body, sign(key, body, kind=kind)])
+    return _packed([kind, body, key.sign_bytes(purpose(kind), body)])
+
+
+def purpose(kind: str) -> str:
+    """What a message of this kind is signed for."""
+    return f"federated/v1/{kind}"
 
 
 def kind_of(message: Message) -> Kind:
@@ -89,7 +92,7 @@ def unseal(packet: bytes, round: Round) -> Received | Refusal:
     told = {"node": node, "cid": cid(body)}
     if (member := round.member(node)) is None:
         return Refusal(reason="unknown node", detail=f"{node!r} is not a member of round {round.number}", **told)
-    if not is_signed(member.key, body, kind=kind, signature=signature):
+    if not is_signed_bytes(member.key, purpose(kind), body, signature):
         return Refusal(reason="bad signature", detail=f"not signed by {node!r} as a {kind}", **told)
     try:
         message = KINDS[kind].model_validate(fields, strict=True)

@@ -11,15 +11,16 @@ NODE_CHARACTERS = 80
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NODE_CHARACTERS, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Hex32 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-"""32 bytes as text: a public key or a digest."""
+"""A digest as text."""
+PublicKey = Annotated[str, StringConstraints(pattern=r"^ed25519:[0-9a-f]{64}$")]
 
 
 class Member(Value):
     """A registered node."""
 
     address: Name
-    key: Hex32
-    """Its Ed25519 public key."""
+    key: PublicKey
+    """What its messages are checked with."""
     stake: int = Field(default=0, ge=0)
     domains: tuple[str, ...] = ()
     """Of the problems it can measure on; none named: of every domain."""
