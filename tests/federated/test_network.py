@@ -7,9 +7,10 @@ import pytest
 
 from gym.core.admission import Admission
 from gym.errors import ConfigError, RunFailed
+from gym.federated.boards import FolderBoard, MemoryBoard
 from gym.federated.merge import decide
 from gym.federated.messages import Removal, text_digest
-from gym.federated.network import FederatedNetwork, FolderBoard, MemoryBoard
+from gym.federated.network import FederatedNetwork
 from gym.federated.round import Round
 from gym.federated.round_dir import RoundDir
 from gym.train.grpo.continuous_learning import LocalDSOOptimizer, pull

@@ -131,7 +131,7 @@ def test_the_same_message_has_the_same_bytes_and_address_everywhere() -> None:
     assert pack(told).hex() == "".join(written_by_hand)
     received = unseal(sealed(told), round)
     assert isinstance(received, Received)
-    assert received.cid == "bafkreiav6heaz52ccejhuk46p7pwqaccoq7kft2wfmb7jriuzspxplfmcm"
+    assert received.cid == "bafkreiew5cxb6uytcobsoitk2pyrt7oklhdvrlfaqrorkhfs7olai3a5si"
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,13 @@ order.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
-from gym.federated.messages import KINDS, Bundle, Kind, Measurement, Message, Review
+from gym.federated.messages import DECIDING, Bundle, Kind, Measurement, Message, Review
 from gym.federated.packet import Received, Refusal, unseal
 from gym.federated.round import Round
 
-ALL: frozenset[Kind] = frozenset(KINDS)
 MOST_MESSAGES = 64
 """Of one node in a round: an honest one needs a dozen."""
 
@@ -56,7 +56,7 @@ class Inbox:
     """The messages of one round so far."""
 
     round: Round
-    open: frozenset[Kind] = ALL
+    open: frozenset[Kind] = DECIDING
     """What is still taken; anything else comes late."""
     messages: Mapping[str, tuple[Received, ...]] = field(default_factory=dict)
     """By node. Those of a node that was found to say two things are not among them."""
@@ -66,8 +66,10 @@ class Inbox:
     def receive(self, packet: bytes) -> Reception:
         """The inbox with the packet's message in it, or a refusal with its reason."""
         received = unseal(packet, self.round)
-        if isinstance(received, Refusal):
-            return Reception(self, received)
+        return Reception(self, received) if isinstance(received, Refusal) else self.take(received)
+
+    def take(self, received: Received) -> Reception:
+        """The same of a message that was unsealed before."""
         node, told = received.message.node, {"node": received.message.node, "cid": received.cid}
         before = self.messages.get(node, ())
         if any(one.cid == received.cid for one in before):
@@ -78,7 +80,7 @@ class Inbox:
             )
         other = next((one for one in before if conflict(one.message, received.message)), None)
         if other is not None:
-            first, second = sorted((other.packet, packet))
+            first, second = sorted((other.packet, received.packet))
             proof = Equivocation(node, first, second, tuple(sorted((other.cid, received.cid))))
             detail = f"{node!r} said two things: {other.cid} and {received.cid}"
             return Reception(self._without(proof), Refusal(reason="equivocation", detail=detail, **told))
@@ -100,11 +102,16 @@ class Inbox:
         return replace(self, messages=kept, equivocations={**self.equivocations, proof.node: proof})
 
 
-def collect(round: Round, packets: Iterable[bytes]) -> Collected:
-    """What is left of the packets of a round, the same in whatever order they come; equal packets count once."""
+def collect(
+    round: Round, packets: Iterable[bytes], *, unsealed: Mapping[bytes, Received] = MappingProxyType({})
+) -> Collected:
+    """What is left of the packets of a round, the same in whatever order they come; equal packets count once.
+
+    Those that were `unsealed` before are not read again.
+    """
     inbox, refusals = Inbox(round), list[Refusal]()
     for packet in sorted(set(packets)):
-        inbox, refusal = inbox.receive(packet)
+        inbox, refusal = inbox.take(unsealed[packet]) if packet in unsealed else inbox.receive(packet)
         refusals += [refusal] if refusal else []
     return inbox.collected(refusals)
 

@@ -1,4 +1,4 @@
-"""What nodes say to each other in a round: four kinds of values, each signed as what it is (`gym.federated.packet`)."""
+"""What nodes say to each other in a round: five kinds of values, each signed as what it is (`gym.federated.packet`)."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]+")
 MAX_ITEMS = 100
 MAX_TEXT_BYTES = 1024
 """In UTF-8. The 32 words of an experience rarely take 300."""
-Kind = Literal["bundle", "review", "measurement", "removal"]
+Kind = Literal["bundle", "review", "measurement", "removal", "confirmation"]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_BYTES)]
@@ -105,10 +105,21 @@ class Removal(Wire):
     texts: Annotated[tuple[Hex32, ...], Field(max_length=20_000)]
 
 
-Message = Bundle | Review | Measurement | Removal
+class Confirmation(Wire):
+    """A node computed this decision itself, from messages that hold all it said: once a round (`gym.federated.quorum`)."""
+
+    round: Hex32
+    node: Name
+    decision: Hex32
+    """Its digest."""
+
+
+Message = Bundle | Review | Measurement | Removal | Confirmation
 KINDS: Mapping[Kind, type[Message]] = {
-    "bundle": Bundle, "review": Review, "measurement": Measurement, "removal": Removal
+    "bundle": Bundle, "review": Review, "measurement": Measurement, "removal": Removal, "confirmation": Confirmation
 }  # fmt: skip
+DECIDING: frozenset[Kind] = frozenset({"bundle", "review", "measurement", "removal"})
+"""Kinds that a decision is made from."""
 
 
 def text_digest(text: str) -> str:

@@ -20,7 +20,9 @@ from gym.federated.messages import KINDS, MAX_TEXT_BYTES, Bundle, Kind, Message,
 from gym.federated.round import Round
 from gym.signing import SIGNATURE_BYTES, NodeKey, is_signed_bytes
 
-MAX_BYTES: Mapping[Kind, int] = {"bundle": 128 * 1024, "review": 4 << 20, "measurement": 4 << 20, "removal": 2 << 20}
+MAX_BYTES: Mapping[Kind, int] = {
+    "bundle": 128 * 1024, "review": 4 << 20, "measurement": 4 << 20, "removal": 2 << 20, "confirmation": 1024
+}  # fmt: skip
 """Of a body. A full bundle of ordinary sentences takes 25 KB; one of 128 KiB is still one block of IPFS."""
 
 Reason = Literal[

@@ -2,13 +2,16 @@
 
     round.json                  the `Round`: members, keys, encoder, rules
     bundles/CID.packet          one signed packet a file, named by the CID of its body
-    reviews/ measurements/ removals/
+    reviews/ measurements/ removals/ confirmations/
+    shut.json                   kinds of messages that are late by now
     decision.json               written when the round is closed; believed by nobody, for its messages give it again
 
 Files appear whole or not at all, and a name belongs to one content, so that any number of nodes may write at once.
 """
 
+import json
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,14 +22,16 @@ from gym.errors import ConfigError, RunFailed
 from gym.federated.decision import Decision
 from gym.federated.inbox import Collected, collect
 from gym.federated.merge import decide
-from gym.federated.messages import Kind
-from gym.federated.packet import MAX_BYTES, Refusal, unseal
+from gym.federated.messages import DECIDING, Kind
+from gym.federated.packet import MAX_BYTES, Received, Refusal, unseal
 from gym.federated.round import Round
 from gym.files import write_atomic
 
 DECISION = "decision.json"
+SHUT = "shut.json"
 FOLDERS: Mapping[Kind, str] = {
-    "bundle": "bundles", "review": "reviews", "measurement": "measurements", "removal": "removals"
+    "bundle": "bundles", "review": "reviews", "measurement": "measurements", "removal": "removals",
+    "confirmation": "confirmations",
 }  # fmt: skip
 
 
@@ -57,6 +62,8 @@ class RoundDir:
         received = unseal(packet, self.round)
         if isinstance(received, Refusal):
             return received
+        if received.kind in self._shut():
+            return late(received)
         write_atomic(self.path / FOLDERS[received.kind] / f"{received.cid}.packet", packet)
         return None
 
@@ -64,9 +71,17 @@ class RoundDir:
         """What is left of the packets, whoever put them there; `only` those of some CIDs, once the round is closed."""
         return collect(self.round, self._packets(only))
 
-    def close(self) -> Decision:
-        """Write down the decision as the packets give it now: what comes later is late."""
-        decision = decide(self.collected())
+    def shut(self, kind: Kind) -> None:
+        """From now on messages of this kind are late."""
+        write_atomic(self.path / SHUT, json.dumps(sorted({*self._shut(), kind})))
+
+    def confirmations(self) -> tuple[bytes, ...]:
+        """Packets in which nodes signed what they decided."""
+        return tuple(self._read("confirmation", None))
+
+    def close(self, only: Collection[str] | None = None) -> Decision:
+        """Write down the decision as the packets give it now, or `only` those: what comes later is late."""
+        decision = decide(self.collected(only))
         write_atomic(self.path / DECISION, decision.model_dump_json(indent=1))
         return decision
 
@@ -86,13 +101,25 @@ class RoundDir:
             raise RunFailed(f"{str(self.path / DECISION)!r} is not what the packets give: {difference(told, computed)}")
         return computed
 
+    def _shut(self) -> frozenset[str]:
+        file = self.path / SHUT
+        return frozenset(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
+
     def _packets(self, only: Collection[str] | None) -> Iterator[bytes]:
+        return chain.from_iterable(self._read(kind, only) for kind in FOLDERS if kind in DECIDING)
+
+    def _read(self, kind: Kind, only: Collection[str] | None) -> Iterator[bytes]:
         """Of a file that is too long as much as makes it refused."""
-        for folder in FOLDERS.values():
-            for file in sorted((self.path / folder).glob("*.packet")):
-                if only is None or file.stem in only:
-                    with file.open("rb") as opened:
-                        yield opened.read(2 * max(MAX_BYTES.values()))
+        for file in sorted((self.path / FOLDERS[kind]).glob("*.packet")):
+            if only is None or file.stem in only:
+                with file.open("rb") as opened:
+                    yield opened.read(2 * max(MAX_BYTES.values()))
+
+
+def late(received: Received) -> Refusal:
+    """Of a message whose time is over."""
+    detail = f"no {received.kind} is taken any more"
+    return Refusal(reason="late", detail=detail, node=received.message.node, cid=received.cid)
 
 
 def difference(told: Decision, computed: Decision) -> str:
