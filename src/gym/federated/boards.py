@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from gym.errors import ConfigError
 from gym.federated.decision import Decision
 from gym.federated.inbox import Collected, collect
 from gym.federated.merge import decide
@@ -30,6 +31,10 @@ class Board(Protocol):
 
     def shut(self, round: Round, kind: Kind) -> None:
         """From now on messages of this kind are late."""
+        ...
+
+    def is_shut(self, round: Round, kind: Kind) -> bool:
+        """Whether they are."""
         ...
 
     def collected(self, round: Round, only: Collection[str] | None = None) -> Collected:
@@ -59,7 +64,10 @@ class MemoryBoard:
         self._closed: dict[str, Decision] = {}
 
     def open(self, round: Round) -> None:
-        if round not in self._rounds:
+        known = next((one for one in self._rounds if one.number == round.number), None)
+        if known not in (None, round):
+            raise ConfigError(f"another round {round.number} is open already")
+        if known is None:
             self._rounds.append(round)
 
     def rounds(self) -> Sequence[Round]:
@@ -69,13 +77,16 @@ class MemoryBoard:
         received = unseal(packet, round)
         if isinstance(received, Refusal):
             return received
-        if received.kind in self._shut.get(round.digest, ()):
+        if self.is_shut(round, received.kind):
             return late(received)
         self._received.setdefault(round.digest, {})[packet] = received
         return None
 
     def shut(self, round: Round, kind: Kind) -> None:
         self._shut.setdefault(round.digest, set()).add(kind)
+
+    def is_shut(self, round: Round, kind: Kind) -> bool:
+        return kind in self._shut.get(round.digest, ())
 
     def collected(self, round: Round, only: Collection[str] | None = None) -> Collected:
         known = self._received.get(round.digest, {})
@@ -114,6 +125,9 @@ class FolderBoard:
 
     def shut(self, round: Round, kind: Kind) -> None:
         self._dir(round).shut(kind)
+
+    def is_shut(self, round: Round, kind: Kind) -> bool:
+        return kind in self._dir(round).shut_kinds()
 
     def collected(self, round: Round, only: Collection[str] | None = None) -> Collected:
         return self._dir(round).collected(only)

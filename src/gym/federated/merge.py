@@ -39,6 +39,10 @@ class Prepared(NamedTuple):
     """Of each topic, its texts by nearness; none where too few nodes support it for an aggregate."""
     refused: tuple[RefusedText, ...]
 
+    def fits(self, collected: Collected) -> bool:
+        """Whether it was made from these bundles and reviews."""
+        return self.basis == _basis(collected)
+
 
 def prepare(collected: Collected, *, aggregator: Aggregator | None = None) -> Prepared:
     """The costly half of a decision, to be kept while measurements come in; another `aggregator` is for studies."""
@@ -51,7 +55,7 @@ def prepare(collected: Collected, *, aggregator: Aggregator | None = None) -> Pr
 def decide(collected: Collected, *, prepared: Prepared | None = None) -> Decision:
     """The decision of a round, final when nothing is `pending`. What was `prepared` from other messages is made anew."""
     round, gains = collected.round, _gains(collected)
-    if prepared is None or prepared.basis != _basis(collected):
+    if prepared is None or not prepared.fits(collected):
         prepared = prepare(collected)
     pairs = zip(prepared.topics, prepared.near, strict=True)
     topics = tuple(_ruling(round, topic, near, gains) for topic, near in pairs)

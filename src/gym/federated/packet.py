@@ -57,14 +57,14 @@ class Received(NamedTuple):
 
 def pack(message: Message) -> bytes:
     """The canonical body of a message."""
-    return _packed(message.model_dump(mode="python"))
+    return packed(message.model_dump(mode="python"))
 
 
 def seal(message: Message, key: NodeKey) -> bytes:
     """The packet of a message, signed with its node's private key."""
     kind = kind_of(message)
     body = pack(message)
-    return _packed([kind, body, key.sign_bytes(purpose(kind), body)])
+    return packed([kind, body, key.sign_bytes(purpose(kind), body)])
 
 
 def purpose(kind: str) -> str:
@@ -77,6 +77,15 @@ def kind_of(message: Message) -> Kind:
     return next(kind for kind, value in KINDS.items() if isinstance(message, value))
 
 
+def kind_of_packet(packet: bytes) -> str:
+    """What a packet says it is; empty for no packet."""
+    match unpacked(packet):
+        case (str() as said, bytes(), bytes()):
+            return said
+        case _:
+            return ""
+
+
 def unseal(packet: bytes, round: Round) -> Received | Refusal:
     """The message in a packet, when all of it is right for the round.
 
@@ -87,7 +96,7 @@ def unseal(packet: bytes, round: Round) -> Received | Refusal:
     if isinstance(parts, Refusal):
         return parts
     kind, body, signature = parts
-    fields = _unpacked(body)
+    fields = unpacked(body)
     node = fields.get("node") if isinstance(fields, dict) else None
     if not isinstance(fields, dict) or not isinstance(node, str):
         return Refusal(reason="malformed", detail=f"no {kind} of a node")
@@ -115,7 +124,7 @@ class _Parts(NamedTuple):
 def _parts(packet: bytes) -> _Parts | Refusal:
     if len(packet) > max(MAX_BYTES.values()) + 200:
         return Refusal(reason="oversized", detail=f"{len(packet):,} bytes")
-    match _unpacked(packet):
+    match unpacked(packet):
         case (str() as said, bytes() as body, bytes() as signature) if len(signature) == SIGNATURE_BYTES:
             kind = next((kind for kind in KINDS if kind == said), None)
         case _:
@@ -124,7 +133,7 @@ def _parts(packet: bytes) -> _Parts | Refusal:
         return Refusal(reason="malformed", detail=f"no such kind: {said!r:.40}")
     if len(body) > MAX_BYTES[kind]:
         return Refusal(reason="oversized", detail=f"a {kind} of {len(body):,} bytes, at most {MAX_BYTES[kind]:,}")
-    if _packed([kind, body, signature]) != packet:
+    if packed([kind, body, signature]) != packet:
         return Refusal(reason="not canonical", detail="the same packet has other bytes")
     return _Parts(kind, body, signature)
 
@@ -160,9 +169,10 @@ def _invalid(error: ValidationError) -> dict[str, Any]:
     return {"reason": _OF_PYDANTIC.get(first["type"], "malformed"), "detail": f"{place}: {first['msg']}"[:200]}
 
 
-def _packed(value: object) -> bytes:
-    packed: bytes = _msgpack().packb(_sorted(value), use_bin_type=True)
-    return packed
+def packed(value: object) -> bytes:
+    """Canonical msgpack."""
+    data: bytes = _msgpack().packb(_sorted(value), use_bin_type=True)
+    return data
 
 
 def _sorted(value: object) -> object:
@@ -172,7 +182,7 @@ def _sorted(value: object) -> object:
     return [_sorted(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _unpacked(data: bytes) -> Any:
+def unpacked(data: bytes) -> Any:
     """What the bytes say, in tuples and dictionaries; None when they are no msgpack within the limits."""
     msgpack = _msgpack()
     try:

@@ -62,9 +62,11 @@ class RoundDir:
         received = unseal(packet, self.round)
         if isinstance(received, Refusal):
             return received
-        if received.kind in self._shut():
+        if received.kind in self.shut_kinds():
             return late(received)
-        write_atomic(self.path / FOLDERS[received.kind] / f"{received.cid}.packet", packet)
+        file = self.path / FOLDERS[received.kind] / f"{received.cid}.packet"
+        if not file.exists() or file.read_bytes() != packet:
+            write_atomic(file, packet)
         return None
 
     def collected(self, only: Collection[str] | None = None) -> Collected:
@@ -73,7 +75,7 @@ class RoundDir:
 
     def shut(self, kind: Kind) -> None:
         """From now on messages of this kind are late."""
-        write_atomic(self.path / SHUT, json.dumps(sorted({*self._shut(), kind})))
+        write_atomic(self.path / SHUT, json.dumps(sorted({*self.shut_kinds(), kind})))
 
     def confirmations(self) -> tuple[bytes, ...]:
         """Packets in which nodes signed what they decided."""
@@ -101,7 +103,8 @@ class RoundDir:
             raise RunFailed(f"{str(self.path / DECISION)!r} is not what the packets give: {difference(told, computed)}")
         return computed
 
-    def _shut(self) -> frozenset[str]:
+    def shut_kinds(self) -> frozenset[str]:
+        """Of messages that are late by now."""
         file = self.path / SHUT
         return frozenset(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
 

@@ -5,10 +5,13 @@ nearer to its original than an honest paraphrase, so what is published is decide
 (docs/federation.md).
 """
 
+from functools import cache
+
 from gym import plugins
 from gym.federated.aggregators.base import Aggregator
 
 
+@cache
 def resolve_aggregator(name: str) -> Aggregator:
     """The rule called `name`; raises `ConfigError` with the nearest known name."""
     found: Aggregator = plugins.resolve("aggregator", name)

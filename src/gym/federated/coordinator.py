@@ -1,0 +1,186 @@
+"""The server's side of a round: share, align, gate, publish. It moves packets and asks; what it decides nobody believes.
+
+Its board is its memory: it can be stopped at any moment, and goes on with the same round when it is started again. A
+member that is silent is waited for once, and then for as long as it takes the others; what it says later still counts
+where it is not late.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gym.core.text import count
+from gym.errors import RunFailed
+from gym.federated.boards import Board
+from gym.federated.carrier import Answered, Carrier
+from gym.federated.decision import Decision
+from gym.federated.exchange import Answer, Ask, Step, encode, read_answer
+from gym.federated.inbox import MOST_MESSAGES, Collected
+from gym.federated.merge import Prepared, decide, prepare
+from gym.federated.messages import Kind
+from gym.federated.packet import Received, kind_of_packet, unseal
+from gym.federated.quorum import confirmed_by, holds
+from gym.federated.round import Round, two_thirds
+from gym.federated.team import Team, decisions_of
+
+Progress = Callable[[str, int, int], None]
+"""Told the step, how many nodes have answered, and of how many."""
+
+
+@dataclass
+class Coordinator:
+    """Plays rounds over a carrier."""
+
+    team: Team
+    board: Board
+    carrier: Carrier
+    patience_s: float = 600.0
+    """For one step: how long the slowest node may take."""
+    say: Callable[[str], None] = lambda text: None
+    progress: Progress = lambda step, done, of: None
+    libraries: dict[str, str] = field(default_factory=dict)
+    """By node, the digest of the library that it has after the last round."""
+    _has: dict[str, set[bytes]] = field(default_factory=dict)
+    """By node, packets that it has answered to: they are not sent again."""
+    _here: frozenset[str] = frozenset()
+    """Nodes that answered the last step."""
+
+    def play(self, rounds: int) -> Sequence[Decision]:
+        """So many rounds, the one that was left open first; raises `RunFailed` when too few nodes sign a decision."""
+        return [self._play() for _ in range(rounds)]
+
+    def decisions(self) -> tuple[Decision, ...]:
+        """Of the rounds that are closed."""
+        return decisions_of(self.board.decision(round) for round in self.board.rounds())
+
+    def _play(self) -> Decision:
+        round = self._current()
+        self.say(f"round {round.number} of {count(round.n, 'node')}")
+        if (decision := self.board.decision(round)) is None:
+            decision = self._decide(round)
+        self._confirm(round, decision)
+        self._publish(round, decision)
+        return decision
+
+    def _current(self) -> Round:
+        """The round that is open, or closed without enough signatures; else a new one, once all have the last."""
+        rounds = self.board.rounds()
+        self._here = frozenset(self.team.addresses)
+        if rounds and not self._is_signed(rounds[-1]):
+            return rounds[-1]
+        self._catch_up()
+        self.board.open(round := self.team.next_round(self.decisions()))
+        return round
+
+    def _is_signed(self, round: Round) -> bool:
+        decision = self.board.decision(round)
+        return decision is not None and holds(
+            round, confirmed_by(round, self.board.confirmations(round), decision.digest)
+        )
+
+    def _decide(self, round: Round) -> Decision:
+        self._until_shut("share", round, "bundle")
+        self._until_shut("review", round, "review")
+        prepared: Prepared = prepare(collected := self.board.collected(round))
+        self._told_refusals(collected)
+        while (decision := decide(self.board.collected(round), prepared=prepared)).pending:
+            before = decision.messages
+            self._step("measure", round)
+            if self.board.collected(round).cids == before:
+                self.say(f"  {count(len(decision.pending), 'text')} left open: nobody measures more")
+                break
+        return self.board.close(round)
+
+    def _until_shut(self, step: Step, round: Round, kind: Kind) -> None:
+        """Ask for what is taken in this step alone; not again after a restart."""
+        if not self.board.is_shut(round, kind):
+            self._step(step, round)
+            self.board.shut(round, kind)
+
+    def _confirm(self, round: Round, decision: Decision) -> None:
+        self._step("confirm", round, decision)
+        nodes = confirmed_by(round, self.board.confirmations(round), decision.digest)
+        if not holds(round, nodes):
+            raise RunFailed(
+                f"round {round.number} is signed by {count(len(nodes), 'node')} ({', '.join(nodes) or 'none'}), "
+                f"{two_thirds(round.n)} needed: start it again when more are here"
+            )
+
+    def _publish(self, round: Round, decision: Decision) -> None:
+        self._step("publish", round, decision)
+        known = set(self.libraries.values())
+        self.say(
+            f"  {count(len(decision.published), 'text')} published, on {count(len(self.libraries), 'node')}"
+            + ("" if len(known) < 2 else f", which hold {len(known)} different libraries")
+        )
+
+    def _catch_up(self) -> None:
+        """Bring the rounds that are over to whoever was away."""
+        for round, decision in zip(self.board.rounds(), self.decisions(), strict=False):
+            if self.libraries.keys() < {member.address for member in round.members}:
+                self._step("publish", round, decision, quiet=True)
+
+    def _step(self, step: Step, round: Round, decision: Decision | None = None, *, quiet: bool = False) -> None:
+        """Ask every member, and keep what they say; over when those that answered the last step have answered."""
+        members, done = [member.address for member in round.members], set[str]()
+        packets = self._packets(round, decision)
+        asks = {node: self._ask(step, round, decision, packets - self._has.get(node, set())) for node in members}
+        again = dict[str, bytes]()
+        for told in self.carrier.ask(asks, patience_s=self.patience_s):
+            answer = self._take(told, step, round, packets)
+            if answer.missing:
+                again[told.node] = self._ask(step, round, decision, packets)
+            done.add(told.node)
+            self.progress(step, len(done), len(members))
+            if self._here <= done:
+                break
+        for told in self.carrier.ask(again, patience_s=self.patience_s) if again else ():
+            self._take(told, step, round, packets)
+        if (silent := self._here - done) and not quiet:
+            self.say(f"  {step}: silent {', '.join(sorted(silent))}")
+        self._here = frozenset(done)
+
+    def _ask(self, step: Step, round: Round, decision: Decision | None, packets: set[bytes]) -> bytes:
+        return encode(
+            Ask(
+                step=step,
+                round=round.model_dump_json().encode(),
+                packets=tuple(sorted(packets)),
+                messages=decision.messages if decision else None,
+                decision=decision.digest if decision else None,
+            )
+        )
+
+    def _packets(self, round: Round, decision: Decision | None) -> set[bytes]:
+        """What nodes must have for a step: all that counts, the proofs of double talk, and at the end the signatures."""
+        collected = self.board.collected(round, None if decision is None else decision.messages)
+        proofs = [packet for proof in collected.equivocations for packet in (proof.first, proof.second)]
+        return {*(one.packet for one in collected.messages), *proofs, *self.board.confirmations(round)}
+
+    def _take(self, told: Answered, step: Step, round: Round, sent: set[bytes]) -> Answer:
+        answer = read_answer(told.answer) or Answer(refused="it answers with something else")
+        for packet in answer.packets[:MOST_MESSAGES]:
+            self._keep(told.node, packet, round)
+        if answer.refused:
+            self.say(f"  {step}: {told.node} refuses: {answer.refused}")
+        if answer.missing:
+            self._has.pop(told.node, None)
+        elif not answer.refused:
+            self._has.setdefault(told.node, set()).update(sent)
+        if answer.library is not None:
+            self.libraries[told.node] = answer.library
+        return answer
+
+    def _keep(self, node: str, packet: bytes, round: Round) -> None:
+        """A packet that is signed by whom it came from; why not, is said."""
+        received = unseal(packet, round)
+        if isinstance(received, Received) and received.message.node != node:
+            self.say(f"  {node} brings a {received.kind} of {received.message.node!r}: not taken")
+            return
+        if (refusal := self.board.post(round, packet)) and refusal.reason != "late":
+            self.say(
+                f"  a {kind_of_packet(packet) or 'packet'} of {node} is refused: {refusal.reason} ({refusal.detail})"
+            )
+
+    def _told_refusals(self, collected: Collected) -> None:
+        for proof in collected.equivocations:
+            self.say(f"  {proof.node} said two things, and counts for nothing in this round")
