@@ -38,9 +38,9 @@ class Trial(NamedTuple):
     domain: str
 
 
-Measure = Callable[[Sequence[Trial], Sequence[AcceptedExperience]], Sequence[Gain]]
-"""What a node's own problems say of texts, beside what the federation has accepted: the gains of those that its budget
-allowed, in any order."""
+Measure = Callable[[int, Sequence[Trial], Sequence[AcceptedExperience]], Sequence[Gain]]
+"""In a round of this number, what a node's own problems say of texts beside what the federation has accepted: the gains of
+those that its budget allowed."""
 
 
 class NotDone(RunFailed):
@@ -161,7 +161,7 @@ class Node:
         if not trials:
             return
         self.say(f"round {voice.round.number}: measuring {count(len(trials), 'text')}")
-        if gains := tuple(self.measure(trials, accepted(self.board))):
+        if gains := tuple(self.measure(voice.round.number, trials, accepted(self.board))):
             voice.say(Measurement(round=voice.round.digest, node=self.address, gains=gains))
         if len(gains) < len(trials):
             self.say(
