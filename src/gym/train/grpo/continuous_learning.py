@@ -1,10 +1,10 @@
 """What a node gives a network of its library, and what it takes from it (SPEC 3.8 and 3.9; the paper's listing)."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from gym.core.experience import Add, Delete, Evidence
-from gym.core.network import Compressed, Network
+from gym.core.network import Compressed, Shared
 from gym.core.operation import Accepted, Rejected
 from gym.embedding import Embedder
 from gym.embedding.encoders import open_encoder, resolved
@@ -77,7 +77,24 @@ class Pulled(NamedTuple):
     """What the node's own gate kept out."""
 
 
-def pull(network: Network, exp_mgr: ExperienceManager) -> Pulled:
+class Source(Protocol):
+    """Where accepted experiences come from: a `Network`, or what was fetched from one."""
+
+    def fetch_accepted_experiences(self) -> Sequence[Shared]:
+        """What is accepted now."""
+        ...
+
+
+class Fetched(NamedTuple):
+    """What was accepted, at hand."""
+
+    library: Sequence[Shared]
+
+    def fetch_accepted_experiences(self) -> Sequence[Shared]:
+        return self.library
+
+
+def pull(network: Source, exp_mgr: ExperienceManager) -> Pulled:
     """Take what the network accepted, and let go what it removed again. A second pull changes nothing.
 
     What the node had already stays its own, and what it refused, changed or removed is not taken again.
