@@ -7,6 +7,9 @@ import click
 from rich.table import Table
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.federate_node import node, pull, status
+from gym.cli.federate_serve import run, server
+from gym.cli.federate_setup import join, keys, preview, remove
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed
@@ -20,7 +23,20 @@ SHOWN = 10
 
 @click.group()
 def command() -> None:
-    """Share experiences with nodes that have data of their own: what a round decided, and why."""
+    """Share experiences with nodes that have data of their own, where nobody is trusted to decide.
+
+    \b
+      gym federate keys try --team 3
+      gym federate preview try/n1 experiences.json --domain support --release
+      gym federate server try/server
+      gym federate node try/n1 task.yaml --server 127.0.0.1:9092      (each member)
+      gym federate run try/server --rounds 2
+      gym federate explain try/server/rounds/round-0
+    """
+
+
+for one in (keys, join, preview, server, node, run, status, remove, pull):
+    command.add_command(one)
 
 
 @command.command()

@@ -74,6 +74,7 @@ class Gains:
                     found += gain_of(trial.text, before, after)
             except BudgetReached as error:
                 self.watch.say(str(error))
+            self.watch.phase("waiting", 0, instrument.session.meter)
         return found
 
     async def _answered(self, instrument: Instrument, target: Target, name: str, library: Library) -> Sequence[Tally]:

@@ -32,6 +32,8 @@ from gym.files import write_atomic
 from gym.signing import NodeKey, open_key
 
 RELEASED, REMOVALS, ROUNDS = "released.json", "removals.json", "rounds"
+ADDRESS = "address"
+"""Where the server was started last, host:port."""
 LIBRARY = "experiences.json"
 _DIGESTS = TypeAdapter(tuple[Hex32, ...])
 

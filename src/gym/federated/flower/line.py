@@ -1,5 +1,6 @@
 """A line from the server to the nodes: one of Flower's runs, kept alive, over which our bytes go as messages."""
 
+import logging
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_htt
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid.http_grid import HttpGrid
+
+logging.getLogger("flwr").setLevel(logging.ERROR)  # it tells of every connection
 
 RECORD, FIELD = "zoo-gym", "bytes"
 
