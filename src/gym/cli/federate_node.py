@@ -12,7 +12,7 @@ from gym.cli.progress import Display
 from gym.config import load_config
 from gym.core.text import count
 from gym.errors import ConfigError, Interrupted
-from gym.federated.homes import NodeHome, ServerHome
+from gym.federated.homes import NodeHome, ServerHome, alone
 from gym.federated.network import AcceptedExperience, accepted
 from gym.federated.node import library_digest
 from gym.federated.team import CARD, TEAM, decisions_of
@@ -71,7 +71,7 @@ def node(
 
     config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
     home, brake = NodeHome(folder), Brake()
-    with Display(quiet=quiet) as display:
+    with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
         display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
         _take_part(home, opened, server, brake)
@@ -83,10 +83,12 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> Non
     """Until a signal; calls in flight are finished and kept."""
     from gym.federated.carrier import answered
     from gym.federated.flower.executor import serve
+    from gym.federated.flower.hanging_up import hang_up
     from gym.federated.flower.processes import free_port, supernode
     from gym.federated.keys import RUNTIME, secret
 
     port, mine = free_port(), secret(home.path / RUNTIME)
+    hang_up(home.path, server)
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
     with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
         serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set)

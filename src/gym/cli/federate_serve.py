@@ -16,7 +16,7 @@ from gym.core.text import count
 from gym.errors import ConfigError
 from gym.federated.coordinator import Coordinator
 from gym.federated.decision import Decision
-from gym.federated.homes import ADDRESS, ServerHome
+from gym.federated.homes import ADDRESS, ServerHome, alone
 from gym.files import write_atomic
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
     home = ServerHome(folder)
     team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     with (
+        alone(folder, "server"),
         stop_signal() as stopped,
         superlink(folder.absolute(), host, port) as child,
         closing(Operator(home, address)) as operator,
@@ -109,6 +110,7 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
     home = ServerHome(folder)
     address = _address(home)
     with (
+        alone(folder, "player"),
         closing(Operator(home, address)) as operator,
         closing(FlowerCarrier(operator, home.team)) as carrier,
         steps() as progress,

@@ -2,9 +2,11 @@
 
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from gym.core.experience import Library
@@ -50,6 +52,22 @@ class ReleasedItem(Value):
     text: str
     domain: str = ""
     evidence: Evidence
+
+
+@contextmanager
+def alone(folder: Path, what: str) -> Iterator[None]:
+    """While inside, no other process does `what` in the folder; raises `ConfigError` where one does."""
+    lock = FileLock(folder / f".{what}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(f"another process is a {what} in {str(folder)!r} already") from None
+    except OSError as error:
+        raise ConfigError(f"{str(folder)!r} cannot be used: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class ServerHome:
