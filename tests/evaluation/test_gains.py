@@ -14,8 +14,8 @@ from gym.core.chat import Usage
 from gym.core.rollout import Tally
 from gym.errors import ConfigError
 from gym.evaluation.gains import Blur, Gains, gain_of
+from gym.federated.history import AcceptedExperience
 from gym.federated.messages import Gain, text_digest
-from gym.federated.network import AcceptedExperience
 from gym.federated.node import Trial
 
 RULE = "When asked for a count, put an exclamation mark after the number."

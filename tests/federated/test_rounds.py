@@ -13,9 +13,9 @@ from gym.federated.boards import Board, FolderBoard, MemoryBoard
 from gym.federated.carrier import Answered, Direct, answered
 from gym.federated.coordinator import Coordinator
 from gym.federated.exchange import Answer, Ask, Step, encode, read_answer, read_ask
+from gym.federated.history import AcceptedExperience, library_digest
 from gym.federated.messages import Bundle, Confirmation, Evidence, Gain, Item, Review, text_digest
-from gym.federated.network import AcceptedExperience, accepted
-from gym.federated.node import Node, Trial, library_digest
+from gym.federated.node import Node, Trial
 from gym.federated.packet import Received, seal, unseal
 from gym.federated.round import Round
 from gym.federated.team import Card, Team
@@ -101,10 +101,10 @@ class World:
         return Coordinator(self.team, self.board, self.carrier, patience_s=1.0, say=self.heard.append)
 
     def texts(self, name: str) -> list[str]:
-        return [entry.text for entry in accepted(self.nodes[name].board)]
+        return [entry.text for entry in self.nodes[name].history.library()]
 
     def libraries(self) -> set[str]:
-        return {library_digest(accepted(node.board)) for node in self.nodes.values()}
+        return {library_digest(node.history.library()) for node in self.nodes.values()}
 
     def told(self, words: str) -> bool:
         return any(words in line for line in self.heard)
@@ -138,7 +138,7 @@ def test_in_memory_it_is_the_same_round() -> None:
     server = Coordinator(team, MemoryBoard(), Direct(nodes))
     (decision,) = server.play(1)
     assert len(decision.published) == 1
-    assert set(server.libraries.values()) == {library_digest(accepted(node.board)) for node in nodes.values()}
+    assert set(server.libraries.values()) == {library_digest(node.history.library()) for node in nodes.values()}
 
 
 @pytest.mark.parametrize("step", ["share", "review", "measure", "confirm", "publish"])
@@ -153,6 +153,17 @@ def test_a_node_that_dies_in_any_step_is_survived_and_catches_up(world: World, s
     world.carrier.lost = lambda node, step: False
     world.server().play(1)
     assert len(world.libraries()) == 1
+
+
+def test_who_was_away_for_rounds_gets_them_all_before_the_next(world: World) -> None:
+    world.carrier.lost = lambda node, step: node == "n02"
+    world.server().play(2)
+    assert world.nodes["n02"].board.rounds() == ()
+    world.carrier.lost = lambda node, step: False
+    (third,) = world.server().play(1)
+    assert len(world.nodes["n02"].history.decisions()) == 3
+    assert "n02" in {one.message.node for one in world.board.collected(world.board.rounds()[2]).messages}
+    assert (third.number, len(world.libraries())) == (2, 1)
 
 
 @pytest.mark.parametrize("place", [0, 2, 3, 5, 7, 8, 10, 14])
@@ -174,7 +185,7 @@ def test_a_server_that_stops_anywhere_goes_on_with_the_same_round(tmp_path: Path
         world.server().play(1)
     world.carrier.lost = lambda node, step: False
     (decision,) = world.server().play(1)
-    first = world.server().decisions()[0].published[0]
+    first = world.server().history.decisions()[0].published[0]
     assert decision.number == (1 if place > 11 else 0)
     assert world.texts("n00") == [first.text]
     assert len(world.libraries()) == 1
@@ -279,7 +290,7 @@ def test_a_round_with_other_members_or_begun_twice_is_refused(world: World) -> N
 
 def test_texts_that_were_tried_before_cannot_be_hidden(world: World) -> None:
     world.server().play(1)
-    forgetful = world.team.next_round(world.server().decisions()).model_copy(update={"tried": ()})
+    forgetful = world.team.next_round(world.server().history.decisions()).model_copy(update={"tried": ()})
     answer = world.nodes["n00"].answer(Ask(step="share", round=forgetful.model_dump_json().encode()))
     assert answer.refused == "round 1 has other tried than this node's team.json"
 

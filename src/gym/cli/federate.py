@@ -8,6 +8,7 @@ from rich.table import Table
 
 from gym.cli.common import console, json_option, print_json
 from gym.cli.federate_node import node, pull, status
+from gym.cli.federate_propose import propose
 from gym.cli.federate_serve import run, server
 from gym.cli.federate_setup import join, keys, preview, remove
 from gym.cli.tables import literal, out, print_table
@@ -35,7 +36,7 @@ def command() -> None:
     """
 
 
-for one in (keys, join, preview, server, node, run, status, remove, pull):
+for one in (keys, join, preview, server, node, run, status, remove, pull, propose):
     command.add_command(one)
 
 
@@ -76,6 +77,8 @@ def _print(decision: Decision, limit: int | None) -> None:
         (topic.reason, one) for topic in decision.topics for one in topic.candidates if topic.verdict == "unsupported"
     ]
     _print_lines("unsupported", [f"{_text(one.text)} ({_names(one.nodes)}): {why}" for why, one in rest], limit)
+    if rest:
+        console.print("  its node can put such a text to a vote: gym federate propose", markup=False)
     refused = [f"{_text(one.text)} ({_names([one.node])}): {one.reason}" for one in decision.refused_texts]
     _print_lines("refused texts", refused, limit)
     packets = [f"{one.reason}: {one.detail}" for one in decision.refusals]

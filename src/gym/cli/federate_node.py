@@ -12,10 +12,9 @@ from gym.cli.progress import Display
 from gym.config import load_config
 from gym.core.text import count
 from gym.errors import ConfigError, Interrupted
+from gym.federated.history import AcceptedExperience, History, library_digest
 from gym.federated.homes import NodeHome, ServerHome, alone
-from gym.federated.network import AcceptedExperience, accepted
-from gym.federated.node import library_digest
-from gym.federated.team import CARD, TEAM, decisions_of
+from gym.federated.team import CARD, TEAM
 from gym.llm.brake import Brake
 
 if TYPE_CHECKING:
@@ -127,8 +126,8 @@ def _status_of_node(home: NodeHome) -> dict[str, Any]:
 
 def _rounds(home: NodeHome | ServerHome) -> dict[str, Any]:
     board = home.board
-    rounds, decisions = board.rounds(), decisions_of(board.decision(round) for round in board.rounds())
-    library = accepted(board)
+    rounds, history = board.rounds(), History(board)
+    decisions, library = history.decisions(), history.library()
     return {
         "rounds_closed": len(decisions),
         "round_open": rounds[-1].number if len(rounds) > len(decisions) else None,
@@ -163,7 +162,7 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
     from gym.train.grpo.continuous_learning import pull as pulled
     from gym.train.grpo.experience_manager import ExperienceManager
 
-    found: tuple[AcceptedExperience, ...] = accepted(NodeHome(folder).board)
+    found: tuple[AcceptedExperience, ...] = History(NodeHome(folder).board).library()
     manager = ExperienceManager(library)
     done = pulled(Fetched(found), manager)
     manager.save()

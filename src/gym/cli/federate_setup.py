@@ -9,9 +9,9 @@ from gym.cli.common import console, json_option, print_json
 from gym.core.text import count
 from gym.embedding.encoders import encoder_name, resolved
 from gym.errors import ConfigError
+from gym.federated.history import History
 from gym.federated.homes import NodeHome, ServerHome
 from gym.federated.messages import text_digest
-from gym.federated.network import accepted
 from gym.federated.redaction import Consent, Preview
 from gym.federated.redaction import preview as previewed
 from gym.federated.team import CARD, Card, Team, read_value
@@ -175,7 +175,7 @@ def remove(node: Path, id: str, as_json: bool) -> None:
     ID is as `gym federate status NODE` shows it.
     """
     home = NodeHome(node)
-    library: dict[str, Any] = {entry.id: entry for entry in accepted(home.board)}
+    library: dict[str, Any] = {entry.id: entry for entry in History(home.board).library()}
     if id not in library:
         raise ConfigError(f"nothing published has the id {id!r}: gym federate status {node} lists what there is")
     home.ask_removal(text_digest(library[id].text))

@@ -21,8 +21,8 @@ from gym.evaluation.instrument import Instrument
 from gym.evaluation.metrics import differences
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.target import Target, target_of
+from gym.federated.history import AcceptedExperience
 from gym.federated.messages import Gain, text_digest
-from gym.federated.network import AcceptedExperience
 from gym.federated.node import Trial
 from gym.federated.utility import blurred
 from gym.llm.brake import Brake

@@ -14,13 +14,14 @@ from gym.federated.boards import Board
 from gym.federated.carrier import Answered, Carrier
 from gym.federated.decision import Decision
 from gym.federated.exchange import Answer, Ask, Step, encode, read_answer
+from gym.federated.history import History
 from gym.federated.inbox import MOST_MESSAGES, Collected
 from gym.federated.merge import Prepared, decide, prepare
 from gym.federated.messages import Kind
 from gym.federated.packet import Received, kind_of_packet, unseal
 from gym.federated.quorum import confirmed_by, holds
 from gym.federated.round import Round, two_thirds
-from gym.federated.team import Team, decisions_of
+from gym.federated.team import Team
 
 Progress = Callable[[str, int, int], None]
 """Told the step, how many nodes have answered, and of how many."""
@@ -44,13 +45,12 @@ class Coordinator:
     _here: frozenset[str] = frozenset()
     """Nodes that answered the last step."""
 
+    def __post_init__(self) -> None:
+        self.history = History(self.board)
+
     def play(self, rounds: int) -> Sequence[Decision]:
         """So many rounds, the one that was left open first; raises `RunFailed` when too few nodes sign a decision."""
         return [self._play() for _ in range(rounds)]
-
-    def decisions(self) -> tuple[Decision, ...]:
-        """Of the rounds that are closed."""
-        return decisions_of(self.board.decision(round) for round in self.board.rounds())
 
     def _play(self) -> Decision:
         round = self._current()
@@ -62,13 +62,12 @@ class Coordinator:
         return decision
 
     def _current(self) -> Round:
-        """The round that is open, or closed without enough signatures; else a new one, once all have the last."""
+        """The round that is open, or closed without enough signatures; else a new one."""
         rounds = self.board.rounds()
         self._here = frozenset(self.team.addresses)
         if rounds and not self._is_signed(rounds[-1]):
             return rounds[-1]
-        self._catch_up()
-        self.board.open(round := self.team.next_round(self.decisions()))
+        self.board.open(round := self.team.next_round(self.history.decisions()))
         return round
 
     def _is_signed(self, round: Round) -> bool:
@@ -106,6 +105,7 @@ class Coordinator:
             )
 
     def _publish(self, round: Round, decision: Decision) -> None:
+        self.libraries.clear()
         self._step("publish", round, decision)
         known = set(self.libraries.values())
         self.say(
@@ -113,31 +113,34 @@ class Coordinator:
             + ("" if len(known) < 2 else f", which hold {len(known)} different libraries")
         )
 
-    def _catch_up(self) -> None:
-        """Bring the rounds that are over to whoever was away."""
-        for round, decision in zip(self.board.rounds(), self.decisions(), strict=False):
-            if self.libraries.keys() < {member.address for member in round.members}:
-                self._step("publish", round, decision, quiet=True)
+    def _step(self, step: Step, round: Round, decision: Decision | None = None) -> None:
+        """Ask every member, and keep what they say; over when those that answered the last step have answered.
 
-    def _step(self, step: Step, round: Round, decision: Decision | None = None, *, quiet: bool = False) -> None:
-        """Ask every member, and keep what they say; over when those that answered the last step have answered."""
-        members, done = [member.address for member in round.members], set[str]()
-        packets = self._packets(round, decision)
-        asks = {node: self._ask(step, round, decision, packets - self._has.get(node, set())) for node in members}
-        again = dict[str, bytes]()
-        for told in self.carrier.ask(asks, patience_s=self.patience_s):
-            answer = self._take(told, step, round, packets)
-            if answer.missing:
-                again[told.node] = self._ask(step, round, decision, packets)
-            done.add(told.node)
-            self.progress(step, len(done), len(members))
-            if self._here <= done:
-                break
-        for told in self.carrier.ask(again, patience_s=self.patience_s) if again else ():
-            self._take(told, step, round, packets)
-        if (silent := self._here - done) and not quiet:
+        Who lacks something is given it, and asked once more.
+        """
+        members = [member.address for member in round.members]
+        told = self._asked(step, round, decision, members, wait_for=self._here)
+        if silent := self._here - told.keys():
             self.say(f"  {step}: silent {', '.join(sorted(silent))}")
-        self._here = frozenset(done)
+        self._here = frozenset(told)
+        if behind := {node: answer.closed for node, answer in told.items() if answer.missing}:
+            for past, decided in zip(self.board.rounds(), self.history.decisions(), strict=False):
+                if lacking := [node for node, closed in behind.items() if closed <= past.number < round.number]:
+                    self._asked("publish", past, decided, lacking, wait_for=frozenset(lacking))
+            self._asked(step, round, decision, [*behind], wait_for=frozenset(behind))
+
+    def _asked(
+        self, step: Step, round: Round, decision: Decision | None, nodes: Sequence[str], *, wait_for: frozenset[str]
+    ) -> dict[str, Answer]:
+        """The answers of the nodes, by node, as far as they come before all of `wait_for` have answered."""
+        packets, answers = self._packets(round, decision), dict[str, Answer]()
+        asks = {node: self._ask(step, round, decision, packets - self._has.get(node, set())) for node in nodes}
+        for told in self.carrier.ask(asks, patience_s=self.patience_s):
+            answers[told.node] = self._take(told, step, round, packets)
+            self.progress(step, len(answers), len(nodes))
+            if wait_for <= answers.keys():
+                break
+        return answers
 
     def _ask(self, step: Step, round: Round, decision: Decision | None, packets: set[bytes]) -> bytes:
         return encode(

@@ -58,7 +58,7 @@ class TopicRuling(Value):
     verdict: Literal["accepted", "refused", "open", "unsupported"]
     reason: str
     candidates: tuple[Candidate, ...] = ()
-    """Nearest first; of an unsupported topic a few, unmeasured."""
+    """Nearest first; of an unsupported topic each node's, unmeasured."""
 
 
 class RefusedText(Value):

@@ -45,6 +45,8 @@ class Answer(Wire):
     """Why it did not do what was asked; empty when it did."""
     missing: bool = False
     """It lacks packets or earlier rounds: send all of them."""
+    closed: Annotated[int, Field(ge=0)] = 0
+    """Rounds that are over for it."""
     library: Hex32 | None = None
     """After `publish`: the digest of the library that it has now."""
 

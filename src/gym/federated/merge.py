@@ -25,8 +25,6 @@ Gains = Mapping[str, Mapping[str, Gain]]
 
 MOST_TRIED = 8
 """Texts of a topic. Where f + 1 is more (from 25 nodes on), that one of them is honest is likely, not certain."""
-_SHOWN = 3
-"""Texts that an unsupported topic is shown by."""
 
 
 class Prepared(NamedTuple):
@@ -124,7 +122,7 @@ def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -
 def _unsupported(topic: Topic, nodes: Collection[str], round: Round) -> TopicRuling:
     shown = tuple(
         Candidate(text=vote.item.text, digest=vote.digest, nodes=(vote.node,), cosine=None, verdict="reserve")
-        for vote in topic.votes[:_SHOWN]
+        for vote in topic.votes
     )
     return TopicRuling(
         domain=topic.domain,

@@ -4,23 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 from struct import pack
 
 from gym.core.network import Compressed
-from gym.core.value import Value
 from gym.errors import ConfigError, RunFailed
 from gym.federated.boards import Board
-from gym.federated.messages import Bundle, Evidence, Item, Message, text_digest
+from gym.federated.history import AcceptedExperience, History
+from gym.federated.messages import Bundle, Evidence, Item, Message
 from gym.federated.packet import Received, seal, unseal
 from gym.federated.round import Round
 from gym.signing import NodeKey
-
-
-class AcceptedExperience(Value):
-    """One text that a round published."""
-
-    id: str
-    """`N0`, `N1` … in the order of acceptance; never reused."""
-    text: str
-    cid: str
-    domain: str = ""
 
 
 class FederatedNetwork:
@@ -69,20 +59,7 @@ class FederatedNetwork:
 
     def fetch_accepted_experiences(self) -> Sequence[AcceptedExperience]:
         """Of all closed rounds, computed from their packets; raises `RunFailed` where a written decision is another."""
-        return accepted(self._board)
-
-
-def accepted(board: Board) -> tuple[AcceptedExperience, ...]:
-    """The library of a federation: what its closed rounds published, without what they removed again."""
-    found = [board.decision(round) for round in board.rounds()]
-    decisions = [decision for decision in found if decision is not None]
-    gone = {text for decision in decisions for text in decision.removed}
-    published = [one for decision in decisions for one in decision.published]
-    return tuple(
-        AcceptedExperience(id=f"N{place}", text=one.text, cid=one.cid, domain=one.domain)
-        for place, one in enumerate(published)
-        if text_digest(one.text) not in gone
-    )
+        return History(self._board).library()
 
 
 def _item(entry: Compressed, domain: str) -> Item:

@@ -12,21 +12,20 @@ from pydantic import ValidationError
 
 from gym.core.operation import Refused
 from gym.core.text import count
-from gym.core.value import digest
 from gym.embedding import Embedder
 from gym.errors import GymError, RunFailed
 from gym.federated.boards import Board
 from gym.federated.decision import Decision
 from gym.federated.exchange import Answer, Ask
+from gym.federated.history import AcceptedExperience, History, library_digest
 from gym.federated.inbox import Collected
 from gym.federated.merge import Prepared, decide, prepare
 from gym.federated.messages import Bundle, Confirmation, Gain, Item, Measurement, Removal, Review, text_digest
-from gym.federated.network import AcceptedExperience, accepted
 from gym.federated.packet import kind_of_packet
 from gym.federated.quorum import confirmed_by, holds
 from gym.federated.review import review
 from gym.federated.round import Round, two_thirds
-from gym.federated.team import Team, decisions_of
+from gym.federated.team import Team
 from gym.federated.voice import Voice
 from gym.signing import NodeKey
 
@@ -73,6 +72,9 @@ class Node:
     say: Callable[[str], None] = lambda text: None
     _prepared: dict[str, Prepared] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.history = History(self.board)
+
     def answer(self, ask: Ask) -> Answer:
         """What the node has said in the round after doing what was asked; a refusal tells why.
 
@@ -82,18 +84,16 @@ class Node:
             voice = Voice(self.address, self.key, self.board, self._round(ask))
         except NotDone as error:
             self.say(f"{ask.step}: {error}")
-            return Answer(refused=str(error), missing=isinstance(error, Behind))
+            return Answer(refused=str(error), missing=isinstance(error, Behind), closed=len(self.history.decisions()))
+        library, why, missing = None, "", False
         try:
             library = self._do(ask, voice)
         except GymError as error:
             self.say(f"round {voice.round.number}, {ask.step}: {error}")
             why = str(error) if isinstance(error, NotDone) else f"it could not {ask.step}: {type(error).__name__}"
-            return Answer(packets=voice.packets(), refused=why, missing=isinstance(error, Behind))
-        return Answer(packets=voice.packets(), library=library)
-
-    def decisions(self) -> tuple[Decision, ...]:
-        """Of all rounds that are closed here."""
-        return decisions_of(self.board.decision(round) for round in self.board.rounds())
+            missing = isinstance(error, Behind)
+        closed = len(self.history.decisions())
+        return Answer(packets=voice.packets(), refused=why, missing=missing, closed=closed, library=library)
 
     def _round(self, ask: Ask) -> Round:
         """The round that is asked about, if it is one of this node's team."""
@@ -105,7 +105,7 @@ class Node:
         if known is not None and known != round:
             raise NotDone(f"round {round.number} is another one here: none is begun twice")
         if known is None:
-            if round.number > len(decisions := self.decisions()):
+            if round.number > len(decisions := self.history.decisions()):
                 raise Behind(f"round {len(decisions)} is not closed here yet")
             if misfit := self.team.misfit(round, decisions):
                 raise NotDone(misfit)
@@ -161,7 +161,7 @@ class Node:
         if not trials:
             return
         self.say(f"round {voice.round.number}: measuring {count(len(trials), 'text')}")
-        if gains := tuple(self.measure(voice.round.number, trials, accepted(self.board))):
+        if gains := tuple(self.measure(voice.round.number, trials, self.history.library())):
             voice.say(Measurement(round=voice.round.digest, node=self.address, gains=gains))
         if len(gains) < len(trials):
             self.say(
@@ -193,7 +193,7 @@ class Node:
         if self.board.decision(round) is None:
             self.board.close(round, decision.messages)
             self.say(f"round {round.number}: {count(len(decision.published), 'text')} published")
-        self.published(library := accepted(self.board))
+        self.published(library := self.history.library())
         return library_digest(library)
 
     def _from(self, round: Round, messages: Collection[str]) -> Decision:
@@ -210,11 +210,6 @@ class Node:
         if known is None or not known.fits(collected):
             self._prepared = {collected.round.digest: (known := prepare(collected))}
         return decide(collected, prepared=known)
-
-
-def library_digest(library: Sequence[AcceptedExperience]) -> str:
-    """By which nodes see that their libraries are one."""
-    return digest([entry.model_dump(mode="json") for entry in library])
 
 
 def _pending(decision: Decision) -> list[Trial]:

@@ -3,7 +3,7 @@
 A server could otherwise name a round in which it has most of the votes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -81,16 +81,6 @@ class Team(Value):
         expected = self.next_round(decisions)
         wrong = [name for name in Round.model_fields if getattr(round, name) != getattr(expected, name)]
         return f"round {round.number} has other {', '.join(wrong)} than this node's {TEAM}" if wrong else None
-
-
-def decisions_of(found: Iterable[Decision | None]) -> tuple[Decision, ...]:
-    """Of the closed rounds, up to the first that is open."""
-    decisions = list[Decision]()
-    for decision in found:
-        if decision is None:
-            break
-        decisions.append(decision)
-    return tuple(decisions)
 
 
 _Kept = TypeVar("_Kept", bound=Value)

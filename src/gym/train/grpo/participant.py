@@ -12,8 +12,8 @@ from gym.embedding.encoders import encoder_name, open_encoder
 from gym.errors import ConfigError
 from gym.evaluation.gains import NO_BLUR, Blur, Gains
 from gym.evaluation.target import target_of
+from gym.federated.history import AcceptedExperience
 from gym.federated.homes import LIBRARY, NodeHome
-from gym.federated.network import AcceptedExperience
 from gym.federated.node import Node
 from gym.federated.team import TEAM
 from gym.llm.brake import Brake
