@@ -11,6 +11,7 @@ from gym.cli.federate_node import node, pull, status
 from gym.cli.federate_propose import propose
 from gym.cli.federate_serve import run, server
 from gym.cli.federate_setup import join, keys, preview, remove
+from gym.cli.federate_simulate import simulate
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed
@@ -33,10 +34,11 @@ def command() -> None:
       gym federate node try/n1 task.yaml --server 127.0.0.1:9092      (each member)
       gym federate run try/server --rounds 2
       gym federate explain try/server/rounds/round-0
+      gym federate simulate task.yaml --experiences experiences.json --nodes 50
     """
 
 
-for one in (keys, join, preview, server, node, run, status, remove, pull, propose):
+for one in (keys, join, preview, server, node, run, status, remove, pull, propose, simulate):
     command.add_command(one)
 
 

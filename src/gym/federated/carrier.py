@@ -32,8 +32,14 @@ class Direct:
         self.nodes = nodes
 
     def ask(self, asks: Mapping[str, bytes], *, patience_s: float) -> Iterator[Answered]:
-        here = {address: data for address, data in asks.items() if address in self.nodes}
-        return iter([Answered(address, answered(self.nodes[address], data)) for address, data in here.items()])
+        """Whoever stops listening stops no node from hearing."""
+        left = iter([(address, data) for address, data in asks.items() if address in self.nodes])
+        try:
+            for address, data in left:
+                yield Answered(address, answered(self.nodes[address], data))
+        finally:
+            for address, data in left:
+                answered(self.nodes[address], data)
 
 
 def answered(node: Node, data: bytes) -> bytes:
