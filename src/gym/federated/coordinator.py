@@ -5,7 +5,7 @@ member that is silent is waited for once, and then for as long as it takes the o
 where it is not late.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gym.core.text import count
@@ -25,6 +25,8 @@ from gym.federated.team import Team
 
 Progress = Callable[[str, int, int], None]
 """Told the step, how many nodes have answered, and of how many."""
+MOST_CHECKS = 5
+"""Of one round, before it is left open."""
 
 
 @dataclass
@@ -87,22 +89,41 @@ class Coordinator:
             if self.board.collected(round).cids == before:
                 self.say(f"  {count(len(decision.pending), 'text')} left open: nobody measures more")
                 break
-        return self.board.close(round)
+        return self._agreed(round, prepared)
+
+    def _agreed(self, round: Round, prepared: Prepared) -> Decision:
+        """The decision that enough members will sign, closed; each signs one, so they are asked before any does.
+
+        Who was too slow for a step brings with its answer what it had said, and then that counts too.
+        """
+        for _ in range(MOST_CHECKS):
+            decision = decide(self.board.collected(round), prepared=prepared)
+            answers = self._step("check", round, decision)
+            if holds(round, agree := [node for node, answer in answers.items() if not answer.refused]):
+                return self.board.close(round, decision.messages)
+            if self.board.collected(round).cids == decision.messages:
+                break
+        raise RunFailed(_too_few(round, agree))
 
     def _until_shut(self, step: Step, round: Round, kind: Kind) -> None:
-        """Ask for what is taken in this step alone; not again after a restart."""
-        if not self.board.is_shut(round, kind):
-            self._step(step, round)
-            self.board.shut(round, kind)
+        """Ask for what is taken in this step alone; not again after a restart.
+
+        It ends when enough members have spoken in every step so far: a node signs no decision without what it said.
+        """
+        if self.board.is_shut(round, kind):
+            return
+        self._step(step, round)
+        said = self.board.collected(round).messages
+        spoken = [{one.message.node for one in said if one.kind == each} for each in ("bundle", kind)]
+        if not holds(round, nodes := sorted(set.intersection(*spoken))):
+            raise RunFailed(_too_few(round, nodes))
+        self.board.shut(round, kind)
 
     def _confirm(self, round: Round, decision: Decision) -> None:
         self._step("confirm", round, decision)
         nodes = confirmed_by(round, self.board.confirmations(round), decision.digest)
         if not holds(round, nodes):
-            raise RunFailed(
-                f"round {round.number} is signed by {count(len(nodes), 'node')} ({', '.join(nodes) or 'none'}), "
-                f"{two_thirds(round.n)} needed: start it again when more are here"
-            )
+            raise RunFailed(_too_few(round, nodes))
 
     def _publish(self, round: Round, decision: Decision) -> None:
         self.libraries.clear()
@@ -113,7 +134,7 @@ class Coordinator:
             + ("" if len(known) < 2 else f", which hold {len(known)} different libraries")
         )
 
-    def _step(self, step: Step, round: Round, decision: Decision | None = None) -> None:
+    def _step(self, step: Step, round: Round, decision: Decision | None = None) -> Mapping[str, Answer]:
         """Ask every member, and keep what they say; over when those that answered the last step have answered.
 
         Who lacks something is given it, and asked once more.
@@ -127,7 +148,8 @@ class Coordinator:
             for past, decided in zip(self.board.rounds(), self.history.decisions(), strict=False):
                 if lacking := [node for node, closed in behind.items() if closed <= past.number < round.number]:
                     self._asked("publish", past, decided, lacking, wait_for=frozenset(lacking))
-            self._asked(step, round, decision, [*behind], wait_for=frozenset(behind))
+            told |= self._asked(step, round, decision, [*behind], wait_for=frozenset(behind))
+        return told
 
     def _asked(
         self, step: Step, round: Round, decision: Decision | None, nodes: Sequence[str], *, wait_for: frozenset[str]
@@ -187,3 +209,10 @@ class Coordinator:
     def _told_refusals(self, collected: Collected) -> None:
         for proof in collected.equivocations:
             self.say(f"  {proof.node} said two things, and counts for nothing in this round")
+
+
+def _too_few(round: Round, nodes: Sequence[str]) -> str:
+    return (
+        f"round {round.number} has the word of {count(len(nodes), 'node')} ({', '.join(nodes) or 'none'}), "
+        f"{two_thirds(round.n)} needed: start it again when more are here"
+    )

@@ -12,7 +12,7 @@ from gym.federated.messages import Wire
 from gym.federated.packet import packed, unpacked
 from gym.federated.round import Hex32, Round
 
-Step = Literal["share", "review", "measure", "confirm", "publish"]
+Step = Literal["share", "review", "measure", "check", "confirm", "publish"]
 MOST_PACKETS = 20_000
 Packets = Annotated[tuple[bytes, ...], Field(max_length=MOST_PACKETS)]
 
@@ -26,9 +26,9 @@ class Ask(Wire):
     packets: Packets = ()
     """Of others, which the node may not have yet."""
     messages: Annotated[tuple[str, ...], Field(max_length=MOST_PACKETS)] | None = None
-    """From `confirm` on: the CIDs of all messages that the decision is made from."""
+    """From `check` on: the CIDs of all messages that the decision is made from."""
     decision: Hex32 | None = None
-    """From `confirm` on: the digest that the server computed."""
+    """From `check` on: the digest that the server computed."""
 
     @property
     def opened(self) -> Round:

@@ -121,6 +121,8 @@ class Node:
                 self._review(voice)
             case "measure":
                 self._measure(voice)
+            case "check":
+                self._checked(voice, ask)
             case "confirm":
                 self._confirm(voice, ask)
             case "publish":
@@ -168,17 +170,20 @@ class Node:
                 f"round {voice.round.number}: the budget left {count(len(trials) - len(gains), 'text')} unmeasured"
             )
 
-    def _confirm(self, voice: Voice, ask: Ask) -> None:
-        """Sign the decision that the server's messages give, if it is the server's, and they hold all this node said."""
+    def _checked(self, voice: Voice, ask: Ask) -> Decision:
+        """The decision that the server's messages give, if it is the server's, and they hold all this node said."""
         decision = self._from(voice.round, ask.messages or ())
         if decision.digest != ask.decision:
             raise NotDone(f"{_short(ask.decision)} is not what its messages give, which is {_short(decision.digest)}")
         if left_out := voice.cids() - {*decision.messages}:
             raise NotDone(f"it leaves out {count(len(left_out), 'message')} of this node")
-        before = {told.decision for told in voice.said(Confirmation)}
-        if before - {decision.digest}:
+        if {told.decision for told in voice.said(Confirmation)} - {decision.digest}:
             raise NotDone(f"this node has signed another decision of round {voice.round.number}")
-        if not before:
+        return decision
+
+    def _confirm(self, voice: Voice, ask: Ask) -> None:
+        decision = self._checked(voice, ask)
+        if not voice.said(Confirmation):
             voice.say(Confirmation(round=voice.round.digest, node=self.address, decision=decision.digest))
 
     def _publish(self, round: Round, ask: Ask) -> str:
