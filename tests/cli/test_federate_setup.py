@@ -18,7 +18,7 @@ from gym.federated.messages import text_digest
 from gym.signing import open_key
 from gym.train.grpo.experience_manager import read_library
 from tests.federated.house import Topical
-from tests.federated.test_rounds import helps
+from tests.federated.teams import helps
 
 MAIL = "When mail to jo@example.org bounces, ask Acme for another address."
 

@@ -18,7 +18,7 @@ from gym.federated.coordinator import Coordinator
 from gym.federated.history import History
 from gym.federated.homes import NodeHome
 from tests.federated.house import Topical
-from tests.federated.test_rounds import FOUR, node_of, team_of
+from tests.federated.teams import FOUR, node_of, team_of
 
 OWN = "When the moon is full, look twice."
 UNITS = "When adding units, {} says check."
