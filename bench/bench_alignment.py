@@ -2,7 +2,7 @@
 
 Codes are planted: 120 topics that 7 in 10 texts belong to, signs turned at rates that give the cosines of paraphrases.
 Each size runs in a fresh process, from signed packets to the decision, on one thread: its CPU seconds are what it takes
-on a machine without other work.
+on a machine without other work, its seconds what it took here.
 """
 
 import json
@@ -112,10 +112,10 @@ def show_sizes(table: Table) -> None:
         found = json.loads(ended.out)
         table.add(
             f"{nodes:,} nodes x {TEXTS}",
-            f"{found['cpu']:.1f} s CPU ({found['wall']:.1f} s), {ended.rss_mb:,.0f} MB",
+            f"{found['wall']:.1f} s ({found['cpu']:.1f} s CPU), {ended.rss_mb:,.0f} MB",
             f"packets {found['packets']:.1f} s, {found['supported']} of {found['topics']:,} topics supported",
             f"<= {MOST_S:.0f} s, 4 GB",
-            found["cpu"] <= MOST_S and ended.rss_mb <= MOST_MB,
+            found["wall"] <= MOST_S and ended.rss_mb <= MOST_MB,
         )
 
 
