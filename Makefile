@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-learning docs clean
+.PHONY: help demo test check format bench bench-learning bench-gradient docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,10 @@ bench-learning: SCALE = 0.5
 bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=1)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/python -m bench.learning --scale $(SCALE)
+
+bench-gradient: $(READY) ## a library, LoRA and gradient GRPO on one small model, side by side (under an hour; resumes)
+	@$(BIN)/gym model get qwen2.5-coder-1.5b
+	@$(BIN)/python -m bench.gradient
 
 clean: ## remove the environment and caches; runs under output/ stay
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

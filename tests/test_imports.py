@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import gym.train.grpo
+from gym.cli.main import COMMANDS
 
 TRAIN = "torch transformers trl peft accelerate"
 """What the extra [train] brings."""
@@ -21,6 +22,7 @@ TRAIN = "torch transformers trl peft accelerate"
         ("import gym.cli.main", "aiohttp numpy pydantic rich"),
         ("import gym", TRAIN),
         ("import gym.train.grpo.training_free_workflow, gym.evaluation.measure", TRAIN),
+        ("import gym.train.grpo.gradient.workflow, gym.train.grpo.gradient.plan", TRAIN),
         ("import gym.llm.hf.place, gym.llm.hf.opening, gym.llm.endpoint", TRAIN),
         ("import gym.signing", "cryptography"),
         ("import gym.cli.federate, gym.train.grpo.participant", f"flwr uvicorn fastapi {TRAIN}"),
@@ -33,7 +35,7 @@ def test_what_is_not_used_is_not_loaded(statement: str, absent: str) -> None:
     assert done.stdout.split() == []
 
 
-@pytest.mark.parametrize("words", ["--help", "--version", "train --help", "eval --help"])
+@pytest.mark.parametrize("words", ["--help", "--version", *(f"{name} --help" for name in COMMANDS)])
 def test_no_command_loads_what_it_does_not_use(words: str) -> None:
     code = f"import sys\nfrom gym.cli.main import main\nsys.argv = ['gym', *{words.split()!r}]\ntry:\n    main()\nfinally:\n    "
     code += f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"

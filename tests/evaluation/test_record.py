@@ -93,7 +93,7 @@ def test_an_earlier_evaluation_goes_and_what_a_training_run_left_stays(tmp_path:
 
 
 def test_what_is_no_evaluation_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="does not exist: give a folder of `gym train` or `gym eval`"):
+    with pytest.raises(ConfigError, match="does not exist: give a folder of `gym train`, `gym eval` or"):
         read(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match="is not a run's folder"):
         read(tmp_path)

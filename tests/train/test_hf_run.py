@@ -136,3 +136,22 @@ async def test_a_small_instruct_model_of_the_catalogue_answers_in_words(smollm: 
         )
     assert [name in found.text for name, found in zip(("Paris", "Rome", "Tokyo"), answers, strict=True)] == [True] * 3
     assert all(found.finish_reason == "stop" for found in answers)
+
+
+@TRAIN
+@pytest.mark.slow
+def test_what_came_out_of_a_gguf_file_can_be_saved_and_trained(smollm: Path, tmp_path: Path) -> None:
+    from gym.llm.hf.opening import load
+
+    model, _ = load(smollm)
+    model.save_pretrained(tmp_path)
+    again = dict(load_weights(tmp_path))
+    assert all(tensor.equal(again[name]) for name, tensor in model.state_dict().items() if name in again)
+    assert not getattr(model, "is_quantized", False)
+
+
+def load_weights(folder: Path) -> Iterator[tuple[str, object]]:
+    from safetensors.torch import load_file
+
+    for file in folder.glob("*.safetensors"):
+        yield from load_file(file).items()

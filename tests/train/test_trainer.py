@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -234,6 +234,27 @@ def test_callbacks_see_every_step_and_the_best_library_can_be_kept(learns: Train
     best = Path(str(trainer.state.best_model_checkpoint))
     assert trainer.library == read_library(best)
     assert trainer.evaluate()["eval_reward"] == max(scores)
+
+
+def test_logs_go_where_report_to_says(learns: Trains, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "board"))
+    trainer = learns(settings={"report_to": ["tensorboard"]})
+    trainer.train()
+    (file,) = (tmp_path / "board").rglob("events.*")
+    told = dict(scalars(file.read_bytes()))
+    for name in ("reward", "library/size", "operations/accepted"):
+        assert told[f"train/{name}"] == pytest.approx(logged(trainer, name)[-1])
+
+
+def scalars(events: bytes) -> Iterator[tuple[str, float]]:
+    """Of a TensorBoard file: records of a length (8 bytes), its checksum (4), an event, and its checksum (4)."""
+    from tensorboardX.proto.event_pb2 import Event
+
+    while events:
+        length = int.from_bytes(events[:8], "little")
+        for value in Event.FromString(events[12 : 12 + length]).summary.value:
+            yield value.tag, value.simple_value
+        events = events[16 + length :]
 
 
 def test_one_step_by_hand_returns_a_zero_loss(learns: Trains) -> None:

@@ -130,7 +130,7 @@ def _report(measured: "Measured") -> Path:
     from gym.files import write_atomic
 
     folder = measured.folder
-    stem = "eval-report" if (folder / "journal.jsonl").exists() else "report"
+    stem = "eval-report" if (folder / "config.yaml").exists() else "report"
     write_atomic(folder / f"{stem}.json", json.dumps(as_object(measured), ensure_ascii=False, indent=2) + "\n")
     write_atomic(folder / f"{stem}.md", eval_page.markdown(measured))
     write_atomic(folder / f"{stem}.html", eval_page.html(measured))

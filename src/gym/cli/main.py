@@ -14,8 +14,9 @@ from gym.errors import GymError, Interrupted, StorageError
 
 COMMANDS = {
     "train": "Learn an experience library from labelled problems.",
+    "baseline": "Train weights or adapters on the same problems, to compare a library with.",
     "eval": "Measure a model on a data set, without or with a library.",
-    "compare": "Compare two evaluations on the problems that both asked.",
+    "compare": "Compare evaluations on the problems that all asked; several ways to learn in one table.",
     "grade": "Grade a file of answers.",
     "verify": "Check that weights, or a signed library, are what they were.",
     "data": "Say whether two problem sets share problems.",

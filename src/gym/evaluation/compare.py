@@ -88,7 +88,7 @@ def compare(before: Named, after: Named, *, key: str | None = None, seed: int = 
         bootstrap=_bootstrap(old, new, seed),
         tables={name: families(old, new, name, seed=seed) for name in _keys(old, new, key)},
         overhead=Overhead.of(old, new),
-        notes=tuple(_notes(before, after, gain)),
+        notes=tuple(cautions(before, after, gain)),
     )
 
 
@@ -96,11 +96,11 @@ def _matched(before: Record, after: Record) -> tuple[tuple[Tally, ...], tuple[Ta
     """The tallies under names that are the same for the same problem."""
     if before.identity.data_sha256 == after.identity.data_sha256:
         return before.tallies, after.tallies
-    return tuple(_by_question(before)), tuple(_by_question(after))
+    return tuple(by_question(before)), tuple(by_question(after))
 
 
-def _by_question(one: Record) -> Iterator[Tally]:
-    """Named by the question; when a set asks one twice, by its turn too."""
+def by_question(one: Record) -> Iterator[Tally]:
+    """The tallies, named by the question; when a set asks one twice, by its turn too."""
     turns: Counter[str] = Counter()
     for answers in one.answers:
         yield answers.tally(f"{answers.asked}/{turns[answers.asked]}")
@@ -129,7 +129,8 @@ def _keys(before: Sequence[Tally], after: Sequence[Tally], key: str | None) -> t
     return (key,)
 
 
-def _notes(before: Named, after: Named, gain: Paired) -> Iterator[str]:
+def cautions(before: Named, after: Named, gain: Paired) -> Iterator[str]:
+    """What differs between the two beside what was learned, and what was left out."""
     old, new = before.record.identity, after.record.identity
     if old.data_sha256 != new.data_sha256:
         yield f"the data sets differ ({_sets(before, after)}): compared on {count(gain.n_problems, 'problem')} that both asked"

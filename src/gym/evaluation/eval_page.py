@@ -107,13 +107,13 @@ def _elsewhere(there: Elsewhere) -> Iterator[Section]:
     yield compare_page.made(found, f"{name}, how it was asked")
 
 
-def said_elsewhere(found: Comparison) -> str:
-    """What the library does where it should not matter."""
+def said_elsewhere(found: Comparison, what: str = "The library") -> str:
+    """What a library, or what else was learned, does where it should not matter."""
     match found.gain.verdict:
         case "loss":
-            return "The library harms here, where it should not matter."
+            return f"{what} harms here, where it should not matter."
         case "gain":
-            return "The library helps here too."
+            return f"{what} helps here too."
         case "no difference":
             loss = max(-found.gain.interval.low, 0.0) if found.gain.interval else 1.0
             told = f"{loss:.3f} ({100 * loss:.1f} points)"

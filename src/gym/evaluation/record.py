@@ -61,6 +61,8 @@ class Identity(Value):
     temperature: float
     seed: int
     max_tokens: int
+    weights: str = Field(default="", exclude_if=lambda changed: not changed)
+    """What gradients made of the model: the way, and the digest of every tensor; empty: it is as its name says."""
 
     def told(self) -> dict[str, str]:
         """Each of them in words."""
@@ -133,7 +135,14 @@ class Record(Value):
 
 
 def identity(
-    config: RunConfig, domain: Domain, problems: Sequence[Problem], library: Library, *, name: str, dataset: str
+    config: RunConfig,
+    domain: Domain,
+    problems: Sequence[Problem],
+    library: Library,
+    *,
+    name: str,
+    dataset: str,
+    weights: str = "",
 ) -> Identity:
     """What an evaluation under `config` is made of; `dataset` is what the user calls the problems."""
     return Identity(
@@ -153,6 +162,7 @@ def identity(
         temperature=config.eval_temperature,
         seed=config.seed,
         max_tokens=config.rollout_max_tokens,
+        weights=weights,
     )
 
 
@@ -191,7 +201,9 @@ def read(path: Path) -> Record:
     try:
         return Record.model_validate(json.loads(path.read_bytes()))
     except FileNotFoundError:
-        raise ConfigError(f"{str(path)!r} does not exist: give a folder of `gym train` or `gym eval`") from None
+        raise ConfigError(
+            f"{str(path)!r} does not exist: give a folder of `gym train`, `gym eval` or `gym baseline`"
+        ) from None
     except OSError as error:
         raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
@@ -203,7 +215,7 @@ def _result(run: Path) -> Path:
     if there is not None:
         return there
     if not any((run / name).exists() for name in ("calls.jsonl", "config.yaml", "manifest.json")):
-        raise ConfigError(f"{str(run)!r} is not a run's folder: give one of `gym train` or `gym eval`")
+        raise ConfigError(f"{str(run)!r} is not a run's folder: give one of `gym train`, `gym eval` or `gym baseline`")
     raise ConfigError(
         f"run {str(run)!r} holds no evaluation: `gym train` leaves one when it has held-out problems (--test FILE or "
         "--test-fraction 0.3), `gym eval` always; the same command again pays for nothing twice"

@@ -12,6 +12,7 @@ from pydantic import Field
 from gym.core.experience import Experience, Library
 from gym.core.value import Value
 from gym.evaluation import page
+from gym.evaluation.effort import Effort
 from gym.evaluation.estimate import Estimate
 from gym.evaluation.families import Family
 from gym.evaluation.metrics import Paired, Score
@@ -68,6 +69,8 @@ class Report(Value):
     """ISO 8601; empty when not recorded."""
     finished: str = ""
     seconds: float = 0.0
+    effort: Effort | None = Field(default=None, exclude_if=lambda told: told is None)
+    """What learning took, for `gym compare`."""
     notes: tuple[str, ...] = ()
     """What a reader must know: overlap allowed, a model changed in mid-run, problems left out."""
 

@@ -58,18 +58,27 @@ def load(path: Path) -> Loaded:
     folder, file = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
     offline: dict[str, Any] = {"local_files_only": True, **file}
     try:
-        with _quiet():
+        with quiet():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left", **offline)
             model = AutoModelForCausalLM.from_pretrained(str(folder), dtype="auto" if gpu else torch.float32, **offline)
     except Exception as error:  # a folder may hold anything, and its loader has no error of its own
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(f"{str(path)!r} cannot be loaded by transformers: {reason}") from error
+    if file:
+        _unmark(model)
     return Loaded(model.to("cuda" if gpu else "cpu").eval(), tokenizer)
 
 
+def _unmark(model: Any) -> None:
+    """A GGUF file's weights come out of it as plain numbers: without the mark of its form they can be trained and saved."""
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is not None and not getattr(quantizer, "packed_modules", None):
+        quantizer.remove_quantization_config(model)
+
+
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """The loader says nothing about itself: its bars and warnings would run through a command's output."""
+def quiet() -> Iterator[None]:
+    """Transformers says nothing about itself: its bars and warnings would run through a command's output."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -8,10 +8,12 @@ from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
 from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
+from gym.evaluation.effort import Effort, learned_with
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.families import families, usual
 from gym.evaluation.metrics import Paired, paired
+from gym.evaluation.record import dollars
 from gym.evaluation.report import Report, html, markdown
 from gym.files import write_atomic
 from gym.train.grpo.frozen import Weights
@@ -40,6 +42,7 @@ def report_of(
     validated: Paired | None,
     went_back: str,
     seconds: float,
+    peak: int | None,
 ) -> Report:
     """Everything that is known at the end of a run, in one value."""
     overhead_tokens, overhead_share = _overhead(config, task, session, start, library, before, after)
@@ -71,7 +74,43 @@ def report_of(
         overhead_tokens=overhead_tokens,
         overhead_share=overhead_share,
         seconds=seconds,
+        effort=effort_of(
+            config,
+            session,
+            weights,
+            learning_s=sum(step.seconds for step in steps),
+            seconds=seconds,
+            peak=peak,
+            measured=(before, closed_book, after if library != start else None),
+        ),
         notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),
+    )
+
+
+def effort_of(
+    config: RunConfig,
+    session: Session,
+    weights: Weights,
+    *,
+    learning_s: float,
+    seconds: float,
+    peak: int | None,
+    measured: Sequence[Evaluation | None],
+) -> Effort:
+    """What a library took to learn; `measured`: the held-out answers that were asked, those under one library once."""
+    found = [one for one in measured if one]
+    usd = [dollars(config.model_name_or_path, one.tallies, config.prices) for one in found]
+    spent = learned_with(
+        session.meter.snapshot()["total"], [one.score for one in found], usd, chat=config.mode == "chat"
+    )
+    proven = None if weights.after is None else weights.before == weights.after
+    return Effort(
+        way="library",
+        learning_s=learning_s,
+        seconds=seconds,
+        peak_bytes=peak,
+        weights="unknown" if proven is None else "unchanged" if proven else "changed",
+        **spent,
     )
 
 

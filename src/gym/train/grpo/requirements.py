@@ -20,12 +20,13 @@ def require_training_free(config: RunConfig) -> None:
     require_sizes(config)
     if not config.continuous_learning_grpo:
         raise ConfigError(
-            "continuous_learning_grpo: false asks for gradient GRPO, which `gym train` does not do: set it to true, or train "
-            "weights in Python with GRPOTrainer.of(config, …) (docs/trainer.md)"
+            f"continuous_learning_grpo: false trains weights: use `gym baseline {config.finetuning_type}` with the same "
+            "arguments, or set it to true to learn a library"
         )
     if config.finetuning_type != "grpo":
         raise ConfigError(
-            f"finetuning_type: {config.finetuning_type} trains weights, continuous_learning_grpo: true none; set one otherwise"
+            f"finetuning_type: {config.finetuning_type} trains weights, `gym train` none: use `gym baseline "
+            f"{config.finetuning_type}` with the same arguments, or leave it out"
         )
 
 

@@ -1,0 +1,254 @@
+"""Gradient baselines from end to end on a tiny random model: same data and rewards as `gym train`, measured before and after."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner
+
+from gym.cli.main import gym
+from gym.config import RunConfig, load_config
+from gym.errors import ConfigError, Interrupted, MissingExtra
+from gym.evaluation.record import read
+from gym.llm.brake import Brake
+from gym.train.grpo.frozen.count import adapter_parameters, stored_tensors
+from gym.train.grpo.gradient.plan import plan
+from gym.train.grpo.gradient.settings import Training
+from gym.train.grpo.gradient.workflow import Also, Baseline, abaseline, baseline
+from gym.train.grpo.training_free_workflow import train
+from gym.train.grpo.verification import verify_run
+from gym.train.grpo.watch import Silent
+from tests.tiny_model import TRAIN, tiny
+
+if TYPE_CHECKING:
+    from gym.llm.meter import Meter
+
+Trains = Callable[..., Baseline]
+
+pytestmark = [
+    TRAIN,
+    pytest.mark.filterwarnings("ignore:.*deprecated and will be removed in v6:FutureWarning"),  # TRL's, of transformers
+]
+FAST = Training(way="grpo", learning_rate=2e-2)
+LORA = Training(way="lora", learning_rate=2e-1, rank=4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny().saved(tmp_path_factory.mktemp("model") / "tiny-model")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve training problems, six held-out ones, and four of another kind."""
+    place = tmp_path_factory.mktemp("data")
+    for name, numbers, text in (
+        ("train", range(12), "How many apples are {} apples?"),
+        ("test", range(12, 18), "How many apples are {} apples?"),
+        ("other", range(4), "Say {}."),
+    ):
+        rows = [{"id": f"{name}{n}", "question": text.format(n), "answer": f"{n}"} for n in numbers]
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def settings(folder: Path, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    return {
+        "model": f"hf:{folder}", "data": str(place / "train.jsonl"), "test": str(place / "test.jsonl"),
+        "reward": "tiny_script:vowels", "rollout_max_tokens": 8, "epochs": 2, "batch_size": 4, "group_size": 4, "eval_k": 2,
+        "output_dir": str(tmp_path / "output"), "experiment_name": "run", "seed": 3,
+    }  # fmt: skip
+
+
+def configured(settings: dict[str, Any], **changes: Any) -> RunConfig:
+    return load_config(None, settings | changes, environ={})
+
+
+class Stopping(Silent):
+    """Pulls the brake in the training's second step."""
+
+    def __init__(self, brake: Brake) -> None:
+        self.brake, self.training, self.done = brake, False, 0
+
+    def phase(self, name: str, total: int, meter: "Meter") -> None:
+        self.training = name == "training"
+
+    def advance(self, count: int = 1) -> None:
+        self.done += count if self.training else 0
+        if self.training and self.done == 2:
+            self.brake.pull(Interrupted("enough"))
+
+
+def test_gradient_grpo_is_trained_measured_and_counted(settings: dict[str, Any], place: Path) -> None:
+    done = baseline(configured(settings, epochs=6), FAST, also=Also((str(place / "other.jsonl"),)))
+    report, changed = done.report, done.report.effort.changed
+    assert changed is not None
+    assert changed.changed > 0.9 * changed.parameters
+    assert (changed.added, changed.changed_tensors) == (0, changed.tensors)
+    assert len(report.steps) == 18
+    assert report.comparison.gain.difference is not None
+    assert report.comparison.gain.difference > 0.2
+    assert report.comparison.notes == ()
+    (there,) = report.elsewhere
+    assert there.after.made.dataset.endswith("other.jsonl")
+    assert report.effort.calls == 18 * 4 * 4
+    assert report.effort.tokens == report.steps[-1].tokens > 18 * 16 * 20
+    assert report.effort.usd == 0.0
+    assert report.effort.peak_bytes is not None
+    assert report.effort.peak_bytes > 100e6
+    names = sorted(file.stem for file in (done.folder / "evaluations").iterdir())
+    assert names == ["after", "also-1-after", "also-1-plain", "before"]
+    manifest = json.loads((done.folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["weights"]["verified"] is True
+    assert manifest["trained"]["weights"] == read(done.folder).identity.weights
+    assert [check.exit_code for check in verify_run(done.folder)] == [0]
+
+
+def test_before_training_the_answers_are_those_of_the_training_free_run(settings: dict[str, Any]) -> None:
+    free = train(configured(settings, reflector_model="scripted:tiny_script:reflect", experiment_name="free", epochs=1))
+    done = baseline(configured(settings, epochs=1), FAST)
+    mine, theirs = (read(run / "evaluations" / "before.json") for run in (done.folder, free.folder))
+    assert [one.rewards for one in mine.answers] == [one.rewards for one in theirs.answers]
+    assert mine.identity == theirs.identity
+
+
+def test_lora_adds_adapters_and_leaves_every_weight(settings: dict[str, Any], folder: Path) -> None:
+    done = baseline(configured(settings, epochs=4), LORA)
+    changed = done.report.effort.changed
+    assert changed is not None
+    assert (changed.changed, changed.changed_tensors) == (0, 0)
+    assert changed.added == adapter_parameters(stored_tensors(folder), LORA.rank) > 0
+    assert changed.parameters == sum(one.parameters for one in stored_tensors(folder))
+    assert read(done.folder).identity.weights.startswith("lora, SHA-256 ")
+    checkpoint = done.folder / done.report.checkpoint
+    assert (checkpoint / "adapter_model.safetensors").is_file()
+    assert not (checkpoint / "optimizer.pt").exists()
+
+
+async def test_a_stopped_training_is_continued_to_the_end_of_an_uninterrupted_one(settings: dict[str, Any]) -> None:
+    config, brake = configured(settings), Brake()
+    with pytest.raises(Interrupted, match="enough"):
+        await abaseline(config, FAST, watch=Stopping(brake), brake=brake)
+    saved = [file.name for file in (Path(config.output_dir) / "run" / "checkpoints").glob("checkpoint-*")]
+    assert saved in (["checkpoint-2"], ["checkpoint-3"], ["checkpoint-4"])  # it ends the step in hand
+    resumed = await abaseline(config, FAST)
+    whole = await abaseline(configured(settings, experiment_name="whole"), FAST)
+    assert read(resumed.folder).identity == read(whole.folder).identity  # with the digest of every tensor
+    assert [one.reward for one in resumed.report.steps] == [one.reward for one in whole.report.steps]
+    calls = (resumed.folder / "calls.jsonl").read_bytes()
+    again = await abaseline(config, FAST)
+    assert (again.folder / "calls.jsonl").read_bytes() == calls
+    assert again.report.comparison == resumed.report.comparison
+    assert again.report.steps == resumed.report.steps
+
+
+class Cancelling(Silent):
+    """Cancels the run in the training's first step, as a second Ctrl-C does."""
+
+    def __init__(self) -> None:
+        self.task, self.training = asyncio.current_task(), False
+
+    def phase(self, name: str, total: int, meter: "Meter") -> None:
+        self.training = name == "training"
+
+    def advance(self, count: int = 1) -> None:
+        if self.training and count and self.task:
+            self.task.cancel()
+
+
+async def test_a_training_that_is_stopped_at_once_ends_its_thread_and_goes_on_later(settings: dict[str, Any]) -> None:
+    config = configured(settings)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(_cancelled(config))
+    resumed = await abaseline(config, FAST)
+    assert [one.step for one in resumed.report.steps] == [1, 2, 3, 4, 5, 6]
+
+
+async def _cancelled(config: RunConfig) -> None:
+    await abaseline(config, FAST, watch=Cancelling())
+
+
+def test_other_settings_are_no_continuation(settings: dict[str, Any]) -> None:
+    baseline(configured(settings, epochs=1), FAST)
+    with pytest.raises(ConfigError, match=r"was started with other settings.*learning rate 0.02.*learning rate 0.5"):
+        baseline(configured(settings, epochs=1), Training(way="grpo", learning_rate=0.5))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"model": ""}, "no model: give --model hf:FOLDER"),
+        ({"model": "gpt-4o"}, "gradients need weights of this machine.*not 'gpt-4o'"),
+        ({"model": "hf:nowhere"}, "'hf:nowhere' is no transformers model: it does not exist"),
+        ({"test": ""}, "no held-out problems.*--test FILE"),
+        ({"mode": "agent"}, "mode: agent is for the training-free method"),
+        ({"reward": "judge"}, "would be judged by the model that is trained"),
+        ({"group_size": 1}, "one answer has no other to compare it with"),
+        ({"executor": "ray"}, "executor: a gradient baseline trains in this process"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_loaded(
+    settings: dict[str, Any], changes: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        baseline(configured(settings, **changes), FAST)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("beta", "expected KEY=VALUE"),
+        ("seed=4", "--set seed: give --seed instead"),
+        ("report_to=wandb", "--set report_to: it cannot be changed here"),
+    ],
+)
+def test_a_setting_of_trls_must_not_have_a_name_of_ours(given: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Training.of("grpo", settings=(given,))
+
+
+def test_a_setting_that_trl_does_not_know_is_one_line(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"TRL refuses the settings of this training: .*'wrong'"):
+        baseline(configured(settings), Training.of("grpo", settings=("wrong=1",)))
+
+
+def test_without_the_extra_one_line_names_it(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(MissingExtra, match=r"gym baseline needs the extra \[train\]"):
+        baseline(configured(settings), LORA)
+
+
+def test_a_plan_counts_without_loading_anything(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    full, lora = (plan(configured(settings), way) for way in (FAST, LORA))
+    assert (full.steps, full.answers, full.measured) == (6, 96, 24)
+    assert full.trained == full.parameters
+    assert full.memory == 16 * full.parameters
+    assert 0 < lora.trained < full.trained
+
+
+def test_the_command_plans_trains_and_says_what_came_of_it(settings: dict[str, Any], place: Path) -> None:
+    words = ["baseline", "lora", *(word for key, value in settings.items() for word in (f"--{key}", str(value)))]
+    planned = CliRunner().invoke(gym, [*words, "--dry-run"], catch_exceptions=False)
+    assert "6 optimizer steps, 96 answers" in planned.stdout
+    more = ["--learning-rate", "0.05", "--also", str(place / "other.jsonl"), "--quiet"]
+    done = CliRunner().invoke(gym, [*words, *more], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert "paired difference" in done.stdout
+    assert "elsewhere: " in done.stdout
+    assert "In memory 0 of" in done.stdout
+    page = (Path(settings["output_dir"]) / "run" / "report.md").read_text(encoding="utf-8")
+    for said in ("What it took", "Step by step", "Elsewhere"):
+        assert said in page
+
+
+def test_gym_train_names_the_command_for_gradients(settings: dict[str, Any]) -> None:
+    for changes in ({"continuous_learning_grpo": False, "finetuning_type": "lora"}, {"finetuning_type": "lora"}):
+        with pytest.raises(ConfigError, match="use `gym baseline lora` with the same arguments"):
+            train(configured(settings, **changes))
