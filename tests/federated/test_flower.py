@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -274,6 +274,25 @@ def test_a_folder_is_of_one_process(federation: Federation) -> None:
         federation.gym(
             "node", "team/n1", "--server", "127.0.0.1:1", "--data", "n1.jsonl", "--reward", "exact", "--model", "m"
         )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends them on Linux alone")
+def test_nothing_is_left_when_a_node_is_killed_while_it_starts(federation: Federation, port: int) -> None:
+    federation.kill("n1")
+    federation.start_node("n1", port)
+    federation.kill("n1")
+    mine = str(federation.home("n1").path)
+    until(lambda: not [line for line in _processes() if mine in line], lambda: str(_processes()))
+    federation.start_node("n1", port)
+
+
+def _processes() -> list[str]:
+    """The command lines of all."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
 
 
 def test_a_node_ends_well_on_a_signal(federation: Federation, port: int) -> None:

@@ -1,94 +1,40 @@
 """Child processes: Flower's SuperLink for a server's folder, or its SuperNode; each ends with its parent.
 
 Started by `gym.federated.flower.processes`. What they say goes to standard error, which the parent points at a log file.
+Flower is imported when the kernel has been told, since that takes seconds in which the parent may die.
 """
 
 import ctypes
-import hmac
+import os
 import signal
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-import uvicorn
-from flwr.supercore.auth.typing import AccountInfo
-from flwr.superlink.auth_plugin.noop_auth_plugin import NoOpControlAuthnPlugin
-from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
-from flwr.superlink.config_loader import SuperLinkLifespanConfig
-from flwr.superlink.main import create_app
-
-from gym.federated.keys import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY, OPERATOR, RUNTIME
-
-DATABASE = "superlink.db"
 PR_SET_PDEATHSIG = 1
 
 
-class OperatorOnly(NoOpControlAuthnPlugin):
-    """Lets no one register nodes or start runs but who has the server's token."""
+def main(parent: int, what: str, *arguments: str) -> None:
+    """`superlink FOLDER HOST PORT`, or `supernode` with the arguments of Flower's command."""
+    _die_with(parent)
+    if what == "superlink":
+        from gym.federated.flower.serving import superlink
 
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._token = token
+        folder, host, port = arguments
+        superlink(Path(folder), host, int(port))
+    else:
+        from flwr.supernode.cli import flower_supernode
 
-    def validate_tokens_in_metadata(
-        self, metadata: Sequence[tuple[str, str | bytes]]
-    ) -> tuple[bool, AccountInfo | None]:
-        said = [value for _, value in metadata if isinstance(value, str)]
-        if any(hmac.compare_digest(value.encode(), self._token.encode()) for value in said):
-            allowed: tuple[bool, AccountInfo | None] = super().validate_tokens_in_metadata(metadata)
-            return allowed
-        return False, None
+        sys.argv = [what, *arguments]
+        flower_supernode()
 
 
-def superlink(folder: Path, host: str, port: int) -> None:
-    """Serve until terminated; nodes and messages are kept in the folder."""
-    authority, certificate, key = (folder / name for name in (AUTHORITY, CERTIFICATE, CERTIFICATE_KEY))
-    config = SuperLinkLifespanConfig(
-        control_address="",
-        health_server_address=None,
-        host=host,
-        port=port,
-        insecure=False,
-        certificates=(authority.read_bytes(), certificate.read_bytes(), key.read_bytes()),
-        superexec_auth_secret=(folder / RUNTIME).read_bytes(),
-        authn_plugin=OperatorOnly((folder / OPERATOR).read_text(encoding="ascii")),
-        event_log_plugin=None,
-        fleet_event_log_plugin=None,
-        enable_event_log=False,
-        artifact_provider=None,
-        enable_supernode_auth=True,
-        fleet_api_type="grpc-rere",
-        fleet_api_address=None,
-        simulation=False,
-        ssl_ca_certfile=str(authority),
-        ssl_certfile=str(certificate),
-        ssl_keyfile=str(key),
-        database=str(folder / DATABASE),
-        isolation="process",
-        runtime_dependency_install=False,
-    )
-    app = create_app(config, SuperLinkLifespan)
-    uvicorn.run(app, host=host, port=port, ssl_keyfile=str(key), ssl_certfile=str(certificate), access_log=False)
-
-
-def supernode() -> None:
-    """Flower's own command, with its arguments."""
-    from flwr.supernode.cli import flower_supernode
-
-    flower_supernode()
-
-
-def _die_with_parent() -> None:
-    """On Linux the kernel ends us when the parent does."""
+def _die_with(parent: int) -> None:
+    """On Linux the kernel ends us when the parent does; one that is gone already has left us to another."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        sys.exit("the parent is gone")
 
 
 if __name__ == "__main__":
-    _die_with_parent()
-    what, *rest = sys.argv[1:]
-    if what == "superlink":
-        superlink(Path(rest[0]), rest[1], int(rest[2]))
-    else:
-        sys.argv = [what, *rest]
-        supernode()
+    main(int(sys.argv[1]), *sys.argv[2:])

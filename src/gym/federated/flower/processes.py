@@ -82,7 +82,7 @@ def _running(arguments: Sequence[str], folder: Path, log: str) -> Iterator[Child
     environment = {**os.environ, **QUIET, "FLWR_HOME": str(folder / "flower")}
     with (folder / log).open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "gym.federated.flower.child", *arguments],
+            [sys.executable, "-P", "-m", "gym.federated.flower.child", str(os.getpid()), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
