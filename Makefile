@@ -20,7 +20,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (a minute or two, once)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web,train,dao]' --group dev --constraint constraints.txt
+	@$(BIN)/python -m pip install --quiet --editable '.[local,ray,embeddings,web,train,dao,federated]' --group dev --constraint constraints.txt
 	@touch $@
 
 demo: $(READY) ## learn a library on the embedded model and measure it (SEED=0; 10 to 15 minutes on 2 cores)

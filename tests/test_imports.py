@@ -27,6 +27,7 @@ TRAIN = "torch transformers trl peft accelerate"
         ("import gym.train.grpo.gradient.workflow, gym.train.grpo.gradient.plan", TRAIN),
         ("import gym.llm.hf.place, gym.llm.hf.opening, gym.llm.endpoint", TRAIN),
         ("import gym.signing", "cryptography"),
+        ("import gym.cli.federate, gym.train.grpo.participant", f"flwr uvicorn fastapi {TRAIN}"),
         ("import gym.train.grpo.verification", "aiohttp cryptography numpy rich torch transformers"),
     ],
 )

@@ -8,6 +8,8 @@
     ├── RunFailed                the run cannot give a result (every rollout failed, say)    exit 1
     ├── StorageError             the disk is full or refuses; what was saved is said         exit 5
     ├── WeightsChanged           a frozen model was not frozen                               exit 4
+    ├── AggregationError         vectors that no rule can aggregate                          exit 1
+    │   └── TooFewNodes          fewer than the rule needs
     ├── Stopped                  a clean stop: state is saved, the same command continues
     │   ├── BudgetReached                                                                    exit 3
     │   └── Interrupted          Ctrl-C                                                      exit 130
@@ -80,6 +82,14 @@ class WeightsChanged(GymError):
     """The weights' digest after the run differs from the one before."""
 
     exit_code = 4
+
+
+class AggregationError(GymError):
+    """A vector that would spoil the aggregate (NaN, infinity)."""
+
+
+class TooFewNodes(AggregationError):
+    """The rule says nothing for so many liars among so few nodes."""
 
 
 class Stopped(GymError):

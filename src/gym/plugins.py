@@ -28,6 +28,7 @@ _WEB = {
     name: f"gym.train.grpo.domains.web.verify:{part}" for name, part in (("web", "REWARD"), ("web_judge", "WITH_JUDGE"))
 }
 KINDS = {
+    "aggregator": Kind("gym.federated.aggregators", "AGGREGATOR"),
     "provider": Kind("gym.llm.providers", "PROVIDER"),
     "reward": Kind("gym.train.grpo.rewards", "REWARD", elsewhere=_WEB),
     "domain": Kind("gym.train.grpo.domains", "DOMAIN"),

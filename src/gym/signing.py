@@ -1,7 +1,8 @@
 """Ed25519 signatures (RFC 8032) of what a node of ours says: one key a user, statements that cannot stand for one another.
 
-A statement is canonical JSON behind the purpose it was signed for, so that a signed library never passes as anything
-else that is signed with the same key. The arithmetic is the package cryptography's, imported when it is first needed.
+A statement is canonical JSON, or bytes of a form of their own, behind the purpose it was signed for, so that a signed
+library never passes as anything else that is signed with the same key. The arithmetic is the package cryptography's,
+imported when it is first needed.
 """
 
 import os
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 KEY_VARIABLE = "ZOO_GYM_KEY"
 PREFIX = "ed25519:"
 KEY_BYTES = 32
+SIGNATURE_BYTES = 64
 OTHERS = 0o077
 """What the owner alone may do with a key file leaves these permissions clear."""
 
@@ -41,9 +43,22 @@ class NodeKey:
         """The public key, `ed25519:` and 64 hex digits."""
         return PREFIX + self._private.public_key().public_bytes_raw().hex()
 
+    @classmethod
+    def drawn(cls, seed: bytes | None = None) -> "NodeKey":
+        """A new key, drawn by the system, or the one that belongs to 32 bytes."""
+        ed25519 = _ed25519()
+        made = (
+            ed25519.Ed25519PrivateKey.generate() if seed is None else ed25519.Ed25519PrivateKey.from_private_bytes(seed)
+        )
+        return cls(made)
+
     def sign(self, purpose: str, statement: Mapping[str, Any]) -> str:
         """The signature of a statement of plain JSON, 128 hex digits; the same each time."""
-        return self._private.sign(_message(purpose, statement)).hex()
+        return self.sign_bytes(purpose, _canonical(statement)).hex()
+
+    def sign_bytes(self, purpose: str, body: bytes) -> bytes:
+        """The signature of bytes, 64 of them; a purpose is for statements or for bytes, never for both."""
+        return self._private.sign(_message(purpose, body))
 
 
 class Opened(NamedTuple):
@@ -85,13 +100,22 @@ def is_signed(public: str, purpose: str, statement: Mapping[str, Any], signature
 
     Raises `ConfigError` when `public` is no public key.
     """
+    try:
+        raw = bytes.fromhex(signature)
+    except ValueError:
+        raw = b""
+    return is_signed_bytes(public, purpose, _canonical(statement), raw)
+
+
+def is_signed_bytes(public: str, purpose: str, body: bytes, signature: bytes) -> bool:
+    """Whether the owner of a public key signed just these bytes for just this purpose; raises like `is_signed`."""
     ed25519 = _ed25519()
     from cryptography.exceptions import InvalidSignature
 
     key = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key(public).removeprefix(PREFIX)))
     try:
-        key.verify(bytes.fromhex(signature), _message(purpose, statement))
-    except (InvalidSignature, ValueError):  # the latter: not hexadecimal
+        key.verify(signature, _message(purpose, body))
+    except InvalidSignature:
         return False
     return True
 
@@ -112,9 +136,13 @@ def public_key(text: str) -> str:
     return PREFIX + digits
 
 
-def _message(purpose: str, statement: Mapping[str, Any]) -> bytes:
-    """What is signed: the purpose cannot run over into the statement, which begins with a brace."""
-    return f"zoo-gym {purpose}\n{canonical_json(statement)}".encode("utf-8", "backslashreplace")
+def _message(purpose: str, body: bytes) -> bytes:
+    """What is signed: the purpose, which has no line break, cannot run over into what is said."""
+    return f"zoo-gym {purpose}\n".encode() + body
+
+
+def _canonical(statement: Mapping[str, Any]) -> bytes:
+    return canonical_json(statement).encode("utf-8", "backslashreplace")
 
 
 def _create(path: Path) -> bool:

@@ -23,6 +23,7 @@ COMMANDS = {
     "web": "Sites to learn on: make one, serve a folder of pages, see what is in it.",
     "dao": "Put experiences under a vote: propose, vote, sync, verify, watch.",
     "library": "List, edit, trace and undo the experiences of a library.",
+    "federate": "Share experiences among nodes that trust nobody to decide.",
     "ablate": "Compare settings: train every variant under several seeds, and tabulate.",
     "estimate": "Predict calls, tokens and dollars before spending them.",
     "doctor": "Say what is installed and which endpoint answers.",

@@ -32,6 +32,21 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
+@contextmanager
+def steps() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on standard error that is told a step, how many are done and of how many; none without a terminal."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda step, done, of: bar.update(task, description=step, completed=done, total=of)
+
+
 class Display:
     """A `Watch` (gym.train.grpo.watch) on standard error; use as a context manager."""
 

@@ -75,6 +75,8 @@ def cut_middle(text: str, limit: int) -> str:
 
 def _composed_line(text: str) -> str:
     """NFC with blanks collapsed; composing may join what an invisible character kept apart, so it comes last."""
+    if text.isascii() and text.isprintable():  # nothing invisible, nothing to compose: ten times as fast
+        return " ".join(text.split())
     visible = "".join(_visible(character) for character in whole_characters(text))
     return " ".join(unicodedata.normalize("NFC", visible).split())
 

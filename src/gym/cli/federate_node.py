@@ -1,0 +1,175 @@
+"""`gym federate node|status|pull`: a member takes part, and uses what the federation accepted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gym.cli.common import config_options, console, json_option, print_json
+from gym.cli.eval import OPTIONS
+from gym.cli.federate_serve import stop_signal
+from gym.cli.progress import Display
+from gym.config import load_config
+from gym.core.text import count
+from gym.errors import ConfigError, Interrupted
+from gym.federated.history import AcceptedExperience, History, library_digest
+from gym.federated.homes import NodeHome, ServerHome, alone
+from gym.federated.team import CARD, TEAM
+from gym.llm.brake import Brake
+
+if TYPE_CHECKING:
+    from gym.federated.node import Node
+
+HERE = frozenset({"output_dir", "experiment_name", "experience_lib_path"})
+
+
+@click.command()
+@click.argument("folder", metavar="NODE", type=click.Path(path_type=Path))
+@click.argument("config_file", metavar="[CONFIG]", required=False, type=click.Path(path_type=Path))
+@click.option("--server", required=True, metavar="HOST:PORT", help="Where the team's server is.")
+@click.option("--k", "k", type=click.IntRange(min=1), help="Answers to each problem.  [default: 3]")
+@click.option(
+    "--clip", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Gains sent are clipped to ± this."
+)
+@click.option(
+    "--noise",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="Standard deviation of noise on gains.",
+)
+@click.option("--quiet", is_flag=True, help="No progress.")
+@json_option
+@config_options("val", *OPTIONS, skip=HERE)
+def node(
+    folder: Path,
+    config_file: Path | None,
+    server: str,
+    k: int | None,
+    clip: float,
+    noise: float,
+    quiet: bool,
+    as_json: bool,
+    overrides: dict[str, Any],
+) -> None:
+    """Take part in rounds as the member in folder NODE, until it is stopped.
+
+    What `gym federate preview --release` let go is shared. Candidates are measured on the validation problems of the
+    task (--val, else --data), with --budget-calls as the most calls of one round. Every decision is computed here again; what
+    two thirds signed goes to NODE/experiences.json. Code that a server sends is never run. Stopped at any time, the same
+    command continues, and says and pays for nothing twice.
+
+    \b
+      gym federate node mine task.yaml --server gym.example.org:9092 --budget-calls 2000
+    """
+    from gym.federated.flower import require_flower
+
+    require_flower()
+    from gym.evaluation.gains import Blur
+    from gym.train.grpo.participant import open_node
+
+    config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
+    home, brake = NodeHome(folder), Brake()
+    with alone(folder, "node"), Display(quiet=quiet) as display:
+        opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
+        display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
+        _take_part(home, opened, server, brake)
+    if as_json:
+        print_json(_status_of_node(home))
+
+
+def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> None:
+    """Until a signal; calls in flight are finished and kept."""
+    from gym.federated.carrier import answered
+    from gym.federated.flower.executor import serve
+    from gym.federated.flower.hanging_up import hang_up
+    from gym.federated.flower.processes import free_port, supernode
+    from gym.federated.keys import RUNTIME, secret
+
+    port, mine = free_port(), secret(home.path / RUNTIME)
+    hang_up(home.path, server)
+    told = Interrupted("stopped: what was measured is kept, and the same command continues")
+    with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
+        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set)
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@json_option
+def status(folder: Path, as_json: bool) -> None:
+    """What is known in FOLDER, a server's or a node's: members, rounds, what is released and what was accepted."""
+    home = NodeHome(folder) if (folder / CARD).exists() else ServerHome(folder)
+    if not (folder / CARD).exists() and not (folder / TEAM).exists():
+        raise ConfigError(f"{str(folder)!r} is the folder of no server and no node: gym federate keys makes one")
+    found = _status_of_node(home) if isinstance(home, NodeHome) else _status_of_server(home)
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _status_of_server(home: ServerHome) -> dict[str, Any]:
+    return {"server": str(home.path), "members": list(home.team.addresses), **_rounds(home)}
+
+
+def _status_of_node(home: NodeHome) -> dict[str, Any]:
+    return {
+        "node": home.card.member.address,
+        "public_key": home.card.member.key,
+        "domains": list(home.card.member.domains),
+        "members": list(home.team.addresses) if (home.path / TEAM).exists() else [],
+        "released": len(home.released.items),
+        "removals_asked": list(home.removals()),
+        **_rounds(home),
+    }
+
+
+def _rounds(home: NodeHome | ServerHome) -> dict[str, Any]:
+    board = home.board
+    rounds, history = board.rounds(), History(board)
+    decisions, library = history.decisions(), history.library()
+    return {
+        "rounds_closed": len(decisions),
+        "round_open": rounds[-1].number if len(rounds) > len(decisions) else None,
+        "library": [entry.model_dump(mode="json") for entry in library],
+        "library_digest": library_digest(library),
+    }
+
+
+def _show(found: dict[str, Any]) -> None:
+    from gym.cli.tables import literal, out
+
+    who = f"node {found['node']}, {count(found['released'], 'experience')} released" if "node" in found else "server"
+    members = ", ".join(found["members"]) or "none known"
+    out.print(f"{literal(who)}; {count(len(found['members']), 'member')}: {literal(members)}", markup=False)
+    opened = "" if found["round_open"] is None else f", round {found['round_open']} open"
+    library = count(len(found["library"]), "experience")
+    out.print(f"{count(found['rounds_closed'], 'round')} closed{opened}; {library} accepted", markup=False)
+    for entry in found["library"]:
+        out.print(f"  {entry['id']}  {literal(entry['text'])}", markup=False)
+
+
+@click.command()
+@click.argument("folder", metavar="NODE", type=click.Path(path_type=Path))
+@click.argument("library", type=click.Path(path_type=Path))
+@json_option
+def pull(folder: Path, library: Path, as_json: bool) -> None:
+    """Take what the federation accepted into your own LIBRARY, and let go what it removed again.
+
+    Each text passes the library's own gate; what you had already stays yours, and what you removed does not come back.
+    """
+    from gym.train.grpo.continuous_learning import Fetched
+    from gym.train.grpo.continuous_learning import pull as pulled
+    from gym.train.grpo.experience_manager import ExperienceManager
+
+    found: tuple[AcceptedExperience, ...] = History(NodeHome(folder).board).library()
+    manager = ExperienceManager(library)
+    done = pulled(Fetched(found), manager)
+    manager.save()
+    if as_json:
+        refused = [one.reason for one in done.refused]
+        print_json({"added": list(done.added), "removed": list(done.removed), "refused": refused})
+        return
+    for one in done.refused:
+        console.print(f"not taken: {one.reason}", markup=False)
+    console.print(f"{count(len(done.added), 'experience')} added, {len(done.removed)} removed: {library}", markup=False)

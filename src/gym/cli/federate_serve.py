@@ -1,0 +1,179 @@
+"""`gym federate server|run`: the carrier, and the rounds that are played over it."""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gym.cli.common import console, json_option, print_json
+from gym.cli.progress import steps
+from gym.core.text import count
+from gym.errors import ConfigError
+from gym.federated.coordinator import Coordinator
+from gym.federated.decision import Decision
+from gym.federated.homes import ADDRESS, ServerHome, alone
+from gym.files import write_atomic
+
+if TYPE_CHECKING:
+    from gym.federated.flower.operator import Operator
+    from gym.federated.flower.processes import Child
+
+PORT = 9092
+STARTS_S = 60.0
+LOOK_S = 1.0
+
+
+@click.command()
+@click.argument("folder", metavar="SERVER", type=click.Path(path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=PORT, show_default=True, help="Port to listen on.")
+@json_option
+def server(folder: Path, host: str, port: int, as_json: bool) -> None:
+    """Carry the messages of the team in folder SERVER, with TLS, for registered keys alone, until it is stopped.
+
+    It decides nothing: `gym federate run` plays rounds over it, and every node computes each decision again. Members that
+    join while it runs can connect at once. It can be stopped at any time and started again.
+    """
+    from gym.federated.flower import require_flower
+
+    require_flower()
+    from gym.federated.flower.operator import Operator
+    from gym.federated.flower.processes import superlink
+
+    home = ServerHome(folder)
+    team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
+    with (
+        alone(folder, "server"),
+        stop_signal() as stopped,
+        superlink(folder.absolute(), host, port) as child,
+        closing(Operator(home, address)) as operator,
+    ):
+        _until_answers(operator, child, stopped)
+        operator.register(team)
+        write_atomic(home.path / ADDRESS, address)
+        if as_json:
+            print_json({"address": address, "members": list(team.addresses)})
+        console.print(f"{count(len(team.cards), 'member')} may connect to {address}", markup=False)
+        _serve(home, operator, child, stopped)
+
+
+def _until_answers(operator: "Operator", child: "Child", stopped: threading.Event) -> None:
+    for _ in range(int(STARTS_S / LOOK_S)):
+        if operator.answers() or stopped.is_set():
+            return
+        if child.ended:
+            break
+        stopped.wait(LOOK_S)
+    raise ConfigError(f"the server does not start: {child.last_words()} (its log: {child.log})")
+
+
+def _serve(home: ServerHome, operator: "Operator", child: "Child", stopped: threading.Event) -> None:
+    """Until it is stopped; who joins meanwhile is registered."""
+    team = home.team
+    while not stopped.wait(LOOK_S):
+        if child.ended:
+            raise ConfigError(f"the server ended: {child.last_words()} (its log: {child.log})")
+        if home.team != team:
+            operator.register(team := home.team)
+            console.print(f"{count(len(team.cards), 'member')} may connect", markup=False)
+
+
+@click.command()
+@click.argument("folder", metavar="SERVER", type=click.Path(path_type=Path))
+@click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="How many to play.")
+@click.option(
+    "--patience", type=click.FloatRange(min=1), default=600.0, show_default=True,
+    help="Seconds that the slowest node may take for one step, measuring above all.",
+)  # fmt: skip
+@json_option
+def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
+    """Play rounds over the running server of folder SERVER: share, align, measure, publish.
+
+    A round that was left open is played to its end first. Stopped at any time, the same command continues. A round is over
+    when two thirds of the members have signed that they come to the same decision.
+
+    \b
+      gym federate run server --rounds 2
+      gym federate explain server/rounds/round-0
+    """
+    from gym.federated.flower import require_flower
+
+    require_flower()
+    from gym.federated.flower.carrier import FlowerCarrier
+    from gym.federated.flower.operator import Operator
+
+    home = ServerHome(folder)
+    address = _address(home)
+    with (
+        alone(folder, "player"),
+        closing(Operator(home, address)) as operator,
+        closing(FlowerCarrier(operator, home.team)) as carrier,
+        steps() as progress,
+    ):
+        server = Coordinator(home.team, home.board, carrier, patience_s=patience, say=said, progress=progress)
+        decisions = server.play(rounds)
+    if as_json:
+        print_json({"rounds": [outcome(decision) for decision in decisions], "libraries": server.libraries})
+    else:
+        show(decisions)
+
+
+def _address(home: ServerHome) -> str:
+    try:
+        return (home.path / ADDRESS).read_text(encoding="ascii").strip()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"the server of {str(home.path)!r} was never started: gym federate server {home.path}"
+        ) from error
+
+
+def said(text: str) -> None:
+    """A line on standard error."""
+    console.print(text, markup=False)
+
+
+def outcome(decision: Decision) -> dict[str, Any]:
+    """What a round came to, for `--json`."""
+    return {
+        "round": decision.number,
+        "decision": decision.digest,
+        "published": [one.model_dump(mode="json") | {"cid": one.cid} for one in decision.published],
+        "removed": list(decision.removed),
+        "messages": len(decision.messages),
+        "topics": len(decision.topics),
+        "equivocators": list(decision.equivocators),
+    }
+
+
+def show(decisions: Sequence[Decision]) -> None:
+    """What rounds published, for a person."""
+    from gym.cli.tables import literal, out
+
+    for decision in decisions:
+        out.print(f"round {decision.number}: {count(len(decision.published), 'text')} published", markup=False)
+        for one in decision.published:
+            out.print(f"  {literal(one.text)}  (said by {len(one.nodes)}, helps {one.helps})", markup=False)
+
+
+@contextmanager
+def stop_signal(on_stop: Callable[[], None] = lambda: None) -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set while inside, beside doing `on_stop`; the second one interrupts."""
+    stopped = threading.Event()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stopped.is_set():
+            raise KeyboardInterrupt
+        stopped.set()
+        on_stop()
+
+    before = {each: signal.signal(each, on_signal) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

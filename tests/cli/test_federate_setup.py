@@ -1,0 +1,191 @@
+"""`gym federate keys|join|preview|remove|status|pull`: who takes part, and what leaves."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gym.cli.main import gym
+from gym.core.experience import Experience, Library
+from gym.errors import ConfigError, MissingExtra
+from gym.federated.carrier import Direct
+from gym.federated.coordinator import Coordinator
+from gym.federated.homes import NodeHome, ServerHome
+from gym.federated.messages import text_digest
+from gym.signing import open_key
+from gym.train.grpo.experience_manager import read_library
+from tests.federated.house import Topical
+from tests.federated.teams import helps
+
+MAIL = "When mail to jo@example.org bounces, ask Acme for another address."
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ran(*words: str) -> Result:
+    return CliRunner().invoke(gym, ["federate", *words])
+
+
+def said(*words: str) -> Any:
+    done = ran(*words, "--json")
+    assert done.exit_code == 0, done.exception
+    return json.loads(done.stdout)
+
+
+def wrong(*words: str) -> str:
+    done = ran(*words)
+    assert isinstance(done.exception, ConfigError), done.output
+    return str(done.exception)
+
+
+def library(*texts: str, domain: str = "support") -> str:
+    entries = [Experience(id=f"G{n}", text=text, domain=domain, confidence=0.9) for n, text in enumerate(texts)]
+    made = Library.of(entries, len(entries))
+    Path("experiences.json").write_text(made.to_json(), encoding="utf-8")
+    return "experiences.json"
+
+
+def test_keys_are_for_their_owner_alone_and_never_printed(here: Path) -> None:
+    done = ran("keys", "mine", "--node", "berlin", "--domain", "support")
+    assert done.exit_code == 0
+    for name in ("signing.pem", "link.key", "runtime.secret"):
+        file = here / "mine" / name
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert file.read_bytes() not in done.output.encode()
+    card = json.loads((here / "mine" / "member.json").read_text(encoding="utf-8"))
+    assert card["member"] == {
+        "address": "berlin", "key": open_key(here / "mine" / "signing.pem").key.public, "stake": 0, "domains": ["support"],
+    }  # fmt: skip
+    assert "PRIVATE" not in json.dumps(card)
+
+
+def test_making_them_again_changes_nothing_and_another_name_is_refused(here: Path) -> None:
+    said("keys", "mine", "--node", "berlin")
+    before = {file.name: file.read_bytes() for file in (here / "mine").iterdir()}
+    said("keys", "mine", "--node", "berlin")
+    assert {file.name: file.read_bytes() for file in (here / "mine").iterdir()} == before
+    assert "is the folder of 'berlin'" in wrong("keys", "mine", "--node", "paris")
+
+
+def test_a_certificate_is_for_the_hosts_that_were_named(here: Path) -> None:
+    from cryptography import x509
+
+    said("keys", "server", "--server", "--host", "gym.example.org", "--host", "10.0.0.7")
+    server = x509.load_pem_x509_certificate((here / "server" / "server.pem").read_bytes())
+    authority = x509.load_pem_x509_certificate((here / "server" / "ca.pem").read_bytes())
+    server.verify_directly_issued_by(authority)
+    names = server.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert [str(name.value) for name in names] == ["gym.example.org", "10.0.0.7", "127.0.0.1", "localhost"]
+    said("keys", "server", "--server", "--host", "gym.example.org")
+    assert "is not for other.example.org" in wrong("keys", "server", "--server", "--host", "other.example.org")
+
+
+def test_one_of_three_kinds_of_folders_is_asked_for() -> None:
+    for words in (["keys", "x"], ["keys", "x", "--server", "--team", "3"]):
+        assert "give one of --server, --node NAME and --team N" in ran(*words).output
+
+
+def test_members_join_with_what_they_show_and_no_key_twice() -> None:
+    said("keys", "server", "--server", "--encoder", "hashing", "--model", "m")
+    for name in ("a", "b"):
+        said("keys", name, "--node", name)
+    assert said("join", "server", "a/member.json", "b/member.json") == {"members": ["a", "b"]}
+    assert said("join", "server", "a/member.json") == {"members": ["a", "b"]}
+    team = ServerHome("server").team
+    assert (team.encoder, team.model, len(team.cards)) == ("hashing-384-v1", "m", 2)
+    twin = json.loads(Path("a/member.json").read_text(encoding="utf-8"))
+    twin["member"]["address"] = "c"
+    Path("twin.json").write_text(json.dumps(twin), encoding="utf-8")
+    assert "'c' has a key of 'a'" in wrong("join", "server", "twin.json")
+    assert "there is no 'gone.json'" in wrong("join", "server", "gone.json")
+
+
+def test_who_is_no_member_is_told_what_to_do() -> None:
+    said("keys", "try", "--team", "2", "--encoder", "hashing")
+    said("keys", "eve", "--node", "eve")
+    Path("eve/team.json").write_bytes(Path("try/server/team.json").read_bytes())
+    with pytest.raises(ConfigError, match=r"'eve' is no member of 'eve/team.json': have the server's operator run"):
+        _ = NodeHome("eve").team
+
+
+def test_nothing_leaves_that_was_not_opted_in() -> None:
+    said("keys", "mine", "--node", "berlin")
+    seen = said("preview", "mine", library(MAIL))
+    assert [(row["sent"], row["reason"]) for row in seen["rows"]] == [(None, "the domain support is not opted in")]
+    assert NodeHome("mine").offers(Topical()) == ()
+
+
+def test_just_what_was_shown_is_released_redacted() -> None:
+    said("keys", "mine", "--node", "berlin")
+    words = ("preview", "mine", library(MAIL), "--domain", "support", "--name", "Acme")
+    sent = "When mail to <e-mail> bounces, ask <name> for another address."
+    assert [row["sent"] for row in said(*words)["rows"]] == [sent]
+    assert NodeHome("mine").offers(Topical()) == ()
+    assert f"leaves   G0: {sent}  (taken out: e-mail, name)" in ran(*words, "--release").stdout
+    (item,) = NodeHome("mine").offers(Topical())
+    assert (item.text, item.domain, item.evidence.confidence) == (sent, "support", 0.9)
+    library(MAIL, "When it is new, wait.")
+    assert [one.text for one in NodeHome("mine").offers(Topical())] == [sent]
+
+
+@pytest.fixture
+def played() -> str:
+    """A team of three that has played a round; what it published."""
+    said("keys", "try", "--team", "3", "--encoder", "hashing")
+    homes = {name: NodeHome(f"try/{name}") for name in ("n1", "n2", "n3")}
+    server = ServerHome("try/server")
+    for name in homes:
+        said(
+            "preview",
+            f"try/{name}",
+            library(f"When adding units, {name} says check."),
+            "--domain",
+            "support",
+            "--release",
+        )
+    from gym.embedding.hashing import HashingEmbedder
+    from gym.federated.node import Node
+
+    nodes = {
+        name: Node(name, home.key, home.team, home.board, HashingEmbedder(), "m", home.offers, helps, home.removals)
+        for name, home in homes.items()
+    }
+    (decision,) = Coordinator(server.team, server.board, Direct(nodes)).play(1)
+    return decision.published[0].text
+
+
+def test_status_tells_of_servers_and_nodes(played: str) -> None:
+    server, node = said("status", "try/server"), said("status", "try/n2")
+    assert (server["members"], server["rounds_closed"], server["round_open"]) == (["n1", "n2", "n3"], 1, None)
+    assert [entry["text"] for entry in node["library"]] == [played]
+    assert (node["node"], node["released"], node["library_digest"]) == ("n2", 1, server["library_digest"])
+    assert "1 round closed; 1 experience accepted" in ran("status", "try/n2").stdout
+    assert "is the folder of no server and no node" in wrong("status", ".")
+
+
+def test_what_was_accepted_is_pulled_into_a_library_of_ones_own(played: str) -> None:
+    assert said("pull", "try/n1", "own.json")["added"] == ["G0"]
+    assert said("pull", "try/n1", "own.json") == {"added": [], "removed": [], "refused": []}
+    assert read_library("own.json").texts == (played,)
+
+
+def test_a_removal_is_asked_for_by_id(played: str) -> None:
+    assert "nothing published has the id 'N7'" in wrong("remove", "try/n1", "N7")
+    said("remove", "try/n1", "N0")
+    assert NodeHome("try/n1").removals() == (text_digest(played),)
+    assert said("status", "try/n1")["removals_asked"] == [text_digest(played)]
+
+
+@pytest.mark.parametrize("words", [("server", "s"), ("run", "s"), ("node", "n", "--server", "127.0.0.1:1")])
+def test_without_flower_one_line_names_the_extra(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "flwr", None)
+    done = ran(*words)
+    assert isinstance(done.exception, MissingExtra)
+    assert "zoo-gym[federated]" in str(done.exception)
