@@ -1,5 +1,6 @@
 """Where content is kept: a folder, or an IPFS node by its RPC (kubo's `/api/v0`). Both are re-hashed on every read (SPEC 7.4)."""
 
+import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -129,4 +130,5 @@ def _address(data: bytes) -> str:
 
 
 def _told(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    reason = re.sub(r"\[Errno -?\d+\] ", "", str(error)) or type(error).__name__
+    return f"nobody answers there ({reason.lower()})" if isinstance(error, httpx.ConnectError) else reason

@@ -10,13 +10,13 @@ import click
 from gym.cli.common import console, print_json
 from gym.cli.dao.options import Chain, Final, Keeping, Signing
 from gym.dao.content import ContentStore
-from gym.dao.deployment import Community, Deployment, community
+from gym.dao.deployment import Community, Deployment, checked_address, community
 from gym.dao.keys import open_account
 from gym.dao.library_file import read_provenance
 from gym.dao.proposals import experience_address
 from gym.dao.reading import Read
 from gym.dao.rpc import connect
-from gym.dao.sending import Quote, Sender, Step
+from gym.dao.sending import Onlooker, Quote, Sender, Step
 from gym.dao.stores import Folder, IpfsNode
 from gym.dao.sync import read_on
 from gym.errors import ConfigError, MissingExtra
@@ -49,8 +49,18 @@ def node_of(chain: Chain) -> Web3:
 
 def sender_of(web3: Web3, signing: Signing) -> Sender:
     """The account that signs; it asks before each transaction."""
-    account = open_account(signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True))
+    account = _onlooker(signing) or open_account(
+        signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True)
+    )
     return Sender(web3, account, agree=lambda quote: _agreed(quote, signing.yes))
+
+
+def _onlooker(signing: Signing) -> Onlooker | None:
+    if signing.account is None:
+        return None
+    if not signing.dry_run:
+        raise click.UsageError("--account is for --dry-run alone: to send, give a key (--keystore FILE)")
+    return Onlooker(checked_address(signing.account, "--account"))
 
 
 class Outcome:
@@ -66,15 +76,20 @@ class Outcome:
         self.would(self._sender.quotes(steps))
         return None
 
-    def would(self, quotes: Sequence[Quote]) -> None:
-        """Say what transactions would take."""
+    def would(self, quotes: Sequence[Quote], **more: Any) -> None:
+        """Say what transactions would take, and whether the account could pay; `more` is told in JSON too."""
+        lacking = self._sender.lacking(quotes)
         if self._as_json:
             told = [quote._asdict() | {"cost": quote.cost} for quote in quotes]
-            print_json({"dry_run": True, "account": self._sender.address, "transactions": told})
-        else:
-            for quote in quotes:
-                click.echo(f"would {quote}")
-            click.echo(f"nothing was sent (account {self._sender.address})")
+            print_json({
+                "dry_run": True, "account": self._sender.address, "transactions": told, "lacking": lacking, **more,
+            })  # fmt: skip
+            return
+        for quote in quotes:
+            click.echo("\n  ".join((f"would {quote}", *quote.detail)))
+        if lacking is not None:
+            click.echo(f"but {lacking}")
+        click.echo(f"nothing was sent (account {self._sender.address})")
 
     def done(self, told: Mapping[str, Any], *lines: str) -> None:
         """Say what came of it."""
@@ -115,5 +130,5 @@ def entry_of(name: str, library: Path) -> str:
 
 
 def _agreed(quote: Quote, yes: bool) -> bool:
-    console.print(str(quote), markup=False)
+    console.print("\n  ".join((str(quote), *quote.detail)), markup=False)
     return yes or click.confirm("Send it?", err=True)

@@ -102,7 +102,7 @@ def _account(there: "Community", address: str) -> dict[str, str]:
     from gym.dao.deployment import checked_address
     from gym.dao.units import ether, moment
 
-    known, staking = checked_address(there.web3, address, "an account"), there.contracts.staking.functions
+    known, staking = checked_address(address, "an account"), there.contracts.staking.functions
     leaving, free = staking.exits(known).call()
     told = there.units.told
     return {

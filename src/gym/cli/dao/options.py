@@ -24,6 +24,8 @@ class Signing(NamedTuple):
     keystore: Path | None
     yes: bool
     dry_run: bool
+    account: str | None
+    """Whose transactions a dry run tries, without a key."""
 
 
 class Keeping(NamedTuple):
@@ -70,6 +72,7 @@ signing_options = _grouped(
     click.option("--keystore", type=click.Path(path_type=Path), metavar="FILE", help="Encrypted key that signs."),
     click.option("--yes", "-y", is_flag=True, help="Send without asking."),
     click.option("--dry-run", is_flag=True, help="Try it and say what it would take; send nothing."),
+    click.option("--account", metavar="ADDRESS", help="Whose --dry-run, where no key is at hand."),
 )
 keeping_options = _grouped(
     "keeping",

@@ -111,7 +111,7 @@ def _guardian(there: "Community", address: str, days: int) -> tuple[str, int]:
 
     if address == "none":
         return NOBODY, 0
-    return checked_address(there.web3, address, "the guardian"), there.now() + days * 86_400
+    return checked_address(address, "the guardian"), there.now() + days * 86_400
 
 
 def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
