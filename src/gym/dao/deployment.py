@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from gym.core.value import Value
 from gym.dao.artifacts import artifact
 from gym.dao.contracts import NOBODY, Contracts, attach
-from gym.dao.rpc import connect, host, translated
-from gym.dao.units import Units
+from gym.dao.rpc import connect, translated
+from gym.dao.units import Units, host
 from gym.errors import ConfigError, MissingExtra
 from gym.files import write_atomic
 
@@ -33,6 +33,11 @@ class Deployment(Value):
     token: str = Field(pattern=f"^{ADDRESS}$")
     block: int = Field(ge=0)
     """The one in which they were made: nothing happened before."""
+
+    @field_validator("governor", "registry", "staking", "token")
+    @classmethod
+    def _in_one_form(cls, address: str) -> str:
+        return Web3.to_checksum_address(address)
 
     @classmethod
     def of(cls, contracts: Contracts, block: int) -> "Deployment":

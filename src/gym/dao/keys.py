@@ -48,7 +48,7 @@ def _unlocked(path: Path, ask: Callable[[str], str], password: str | None) -> Lo
     damaged = ConfigError(f"{str(path)!r} is no keystore file (JSON, version 3) as geth, cast or eth-account writes it")
     try:
         return _from_key(Account.decrypt(locked, password), str(damaged))
-    except (JSONDecodeError, KeyError, TypeError, AttributeError, NotImplementedError):
+    except (JSONDecodeError, KeyError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
         raise damaged from None
     except ValueError as error:
         raise (ConfigError(f"wrong password for keystore {str(path)!r}") if "MAC" in str(error) else damaged) from None
