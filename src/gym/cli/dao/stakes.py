@@ -1,10 +1,16 @@
 """`gym dao deploy` and `gym dao stake`: contracts made, and what votes."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gym.cli.dao.options import Chain, Signing, chain_options, json_option, signing_options
+from gym.errors import ConfigError, StorageError
+from gym.files import write_atomic
+
+if TYPE_CHECKING:
+    from gym.dao.deployment import Deployment
 
 
 @click.command()
@@ -47,13 +53,14 @@ def deploy(
     told = Founding(token, supply, threshold, bond, quorum, treasury, guardian, guardian_days)
     _require_new(chain.deployment)
     with translated():
-        sender = sender_of(web3, signing)
+        sender = sender_of(web3, signing, web3.eth.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         if signing.dry_run:
             outcome.would(founding_quotes(web3, sender, told))
             return
+        _require_room(chain.deployment)
         made = found(web3, sender, told)
-    made.write(chain.deployment)
+    _write(made, chain.deployment)
     outcome.done(
         {"deployment": made.model_dump(mode="json"), "file": str(chain.deployment)},
         f"governor {made.governor}, registry {made.registry}, staking {made.staking}, token {made.token}",
@@ -85,7 +92,7 @@ def stake(
     if sum((amount is not None, leaving is not None, withdraw)) != 1:
         raise click.UsageError("give an AMOUNT, or --exit N, or --withdraw")
     with opened(chain) as there:
-        sender, staking = sender_of(there.web3, signing), there.contracts.staking.functions
+        sender, staking = sender_of(there.web3, signing, there.deployment.chain_id), there.contracts.staking.functions
         if amount is not None:
             steps = [*staked(there, sender.address, there.units.parsed(amount))]
         elif leaving is not None:
@@ -100,8 +107,21 @@ def stake(
     outcome.done({"stake": str(held)}, f"{sender.address} has {there.units.told(held)} staked")
 
 
-def _require_new(file: Path) -> None:
-    from gym.errors import ConfigError
+def _require_room(file: Path) -> None:
+    """Before anything is paid; raises `StorageError`."""
+    probe = file.with_name(f".{file.name}.probe")
+    write_atomic(probe, "")
+    probe.unlink()
 
+
+def _write(made: "Deployment", file: Path) -> None:
+    """What was paid for is not lost with a full disk."""
+    try:
+        made.write(file)
+    except StorageError as error:
+        raise StorageError(f"{error}; the contracts are made, so keep this: {made.model_dump_json()}") from error
+
+
+def _require_new(file: Path) -> None:
     if file.exists():
         raise ConfigError(f"{str(file)!r} exists: give --deployment another file for another community")
