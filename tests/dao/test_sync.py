@@ -5,16 +5,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gym.core.experience import Library
-from gym.dao.content import Content
+from gym.dao.content import Content, Missing
 from gym.dao.deployment import Deployment
+from gym.dao.deployment import community as connected
 from gym.dao.rehearsal import AGAINST, FOR, QUARANTINE
 from gym.dao.stores import Folder, IpfsNode
+from gym.dao.sync import pin, read_on, sync
+from gym.errors import ConnectionFailed
+from gym.files import write_atomic
 from gym.train.grpo.experience_manager import ExperienceManager
 from tests.dao.rpc_proxy import Answer, Pass, noted, proxied, refusal
 from tests.dao.terminal import Terminal
@@ -164,6 +169,69 @@ def test_a_node_that_hides_a_change_is_caught(community: Any, terminal: Terminal
     assert not (terminal.folder / "experiences.json").exists()
 
 
+@pytest.mark.parametrize("writes", [1, 2, 3, 4])
+def test_a_sync_that_was_killed_is_typed_again(
+    community: Any, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    """After the checkpoint, the first, the second or the third of the library's three files."""
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    left = iter([None] * writes)
+
+    def killed(path: Path, text: Any) -> None:
+        write_atomic(path, text)
+        if not list(islice(left, 1)):
+            raise KeyboardInterrupt
+
+    next(left)
+    with monkeypatch.context() as patch:
+        patch.setattr("gym.dao.library_file.write_atomic", killed)
+        patch.setattr("gym.dao.checkpoint.write_atomic", killed)
+        assert terminal.gym("sync").code == 130
+    assert texts(terminal.done("sync")) == [f"G0 {TEXTS[0]}"]
+    assert terminal.gym("verify").code == 0
+    assert library_command(terminal, "verify")["events"] == 1
+
+
+def test_an_altered_checkpoint_is_not_taken_for_a_lie_of_the_node(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file = terminal.folder / "dao.checkpoint.json"
+    file.write_text(file.read_text().replace(CONTENTS[0].digest.hex(), CONTENTS[1].digest.hex()))
+    found = terminal.gym("sync")
+    assert (found.code, "cannot be read as a checkpoint: delete it, and all is read again" in found.line) == (2, True)
+    file.unlink()
+    assert texts(terminal.done("sync")) == [f"G0 {TEXTS[0]}"]
+
+
+def test_what_was_synced_before_the_contracts_were_final_is_verified(community: Any, tmp_path: Path) -> None:
+    young = Deployment.of(community.contracts, community.node.web3.eth.block_number)
+    node = Terminal(tmp_path / "young", community.node.url, young)
+    assert node.done("sync")["experiences"] == []
+    assert {check["verdict"] for check in node.done("verify")["checks"]} == {"same"}
+
+
+def test_the_key_in_an_ipfs_url_is_neither_shown_nor_kept(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest, POISON.digest)
+    settle(community)
+    (terminal.folder / "content" / CONTENTS[0].cid).unlink()
+    for typed in (("sync",), ("sync", "--json"), ("verify",)):
+        found = terminal.gym(*typed, "--ipfs", "http://user:SECRET@127.0.0.1:9/v0/SECRET?key=SECRET")
+        assert (found.code, "http://127.0.0.1:9" in found.out, "SECRET" in found.out + found.err) == (1, True, False)
+    assert not any("SECRET" in file.read_text() for file in terminal.folder.rglob("*") if file.is_file())
+
+
+def test_an_ipfs_node_that_goes_away_in_the_end_is_told(community: Any, tmp_path: Path) -> None:
+    class Leaving(Folder):
+        def unpin(self, cids: Any) -> None:
+            raise ConnectionFailed("gone")
+
+    with connected(community.node.url, Deployment.of(community.contracts, 1)) as there:
+        found = sync(there, read_on(there, tmp_path / "read.json"), [Folder(tmp_path)])
+    assert pin(Leaving(tmp_path), found, {CONTENTS[0].cid}) == (Missing(CONTENTS[0].cid, "not let go: gone"),)
+
+
 def test_content_that_nobody_has_is_named_and_the_sync_fails(
     community: Any, deployment: Deployment, tmp_path: Path
 ) -> None:
@@ -260,6 +328,7 @@ def test_an_ipfs_node_keeps_what_is_active_and_lets_go_what_has_left(
         community.decide(removal, EVERYONE)
         community.finalize(removal)
         settle(community)
+        terminal.done("history")  # which reads on, and lets nothing go
         terminal.done("sync", "--ipfs", url)
         assert pinned(paths) == ["add pin=true", f"pin/rm arg={CONTENTS[0].cid}"]
         terminal.done("sync", "--ipfs", url, "--no-pin")

@@ -11,8 +11,8 @@ from pydantic import Field, ValidationError, field_validator
 from gym.core.value import Value
 from gym.dao.artifacts import artifact
 from gym.dao.contracts import NOBODY, Contracts, attach
-from gym.dao.rpc import connect, host, translated
-from gym.dao.units import Units
+from gym.dao.rpc import connect, translated
+from gym.dao.units import Units, host
 from gym.errors import ConfigError, MissingExtra
 from gym.files import write_atomic
 

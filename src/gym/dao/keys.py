@@ -51,7 +51,7 @@ def _unlocked(path: Path, ask: Callable[[str], str], password: str | None) -> Lo
         password = ask(f"Password of {path.name}")
     try:
         return _from_key(Account.decrypt(locked, password), str(damaged))
-    except (JSONDecodeError, KeyError, TypeError, AttributeError, NotImplementedError):
+    except (JSONDecodeError, KeyError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
         raise damaged from None
     except ValueError as error:
         raise (ConfigError(f"wrong password for keystore {str(path)!r}") if "MAC" in str(error) else damaged) from None

@@ -89,6 +89,13 @@ def read_provenance(library: Path) -> Provenance:
         raise ConfigError(f"{str(file)!r} is damaged: sync again") from error
 
 
+def left(library: Path, now: Provenance) -> frozenset[str]:
+    """Addresses of what was active when the library at this path was last synced, and is no more."""
+    if not provenance_path(library).exists():
+        return frozenset()
+    return _active(read_provenance(library)) - _active(now)
+
+
 def read_synced(library: Path) -> Library:
     """The library at this path; raises `LibraryError`."""
     try:
@@ -110,17 +117,24 @@ def require_synced(library: Path, deployment: Deployment) -> None:
 
 
 def write_synced(library: Path, accepted: Accepted, provenance: Provenance, at: Header) -> tuple[str, ...]:
-    """Write all three, the library last; the ids of what somebody had added to it by hand, which leaves."""
+    """Write all three; the ids of what somebody had added to the library by hand, which leaves.
+
+    The provenance comes first: where a kill leaves it alone, the next sync knows that the rest is its own.
+    """
     file = _beside(library, JOURNAL)
     events = _events(file)
     before = journal.replay(events)
     time = datetime.fromtimestamp(at.time, UTC).isoformat(timespec="seconds")
     told = f"change {provenance.version} of registry {provenance.registry} at block {at.number}"
     new = journal.record_import(events, accepted.library, actor="vote", at=time, reason=told)
-    write_atomic(file, "".join(event.to_line() for event in (*events, *new)))
     write_atomic(provenance_path(library), provenance.model_dump_json(indent=2) + "\n")
+    write_atomic(file, "".join(event.to_line() for event in (*events, *new)))
     write_atomic(library, accepted.library.to_json())
     return tuple(entry.id for entry in before if not any(name.startswith(FROM) for name in entry.origin))
+
+
+def _active(told: Provenance) -> frozenset[str]:
+    return frozenset(source.cid for source in (*told.entries, *told.missing, *told.refused))
 
 
 def _events(file: Path) -> Sequence[journal.Event]:

@@ -93,10 +93,16 @@ class Sender:
     """An account whose transactions are signed here; only its `address` is ever shown."""
 
     def __init__(
-        self, web3: Web3, account: LocalAccount | Onlooker, *, agree: Callable[[Quote], bool], timeout_s: float = 180.0
-    ) -> None:
-        """`agree` is asked before each transaction; `timeout_s` is how long to wait for its block."""
-        self._web3, self._account, self._agree, self._timeout_s = web3, account, agree, timeout_s
+        self, web3: Web3, account: LocalAccount | Onlooker, *, chain_id: int, agree: Callable[[Quote], bool],
+        tell: Callable[[str], None] = lambda _: None, timeout_s: float = 180.0,
+    ) -> None:  # fmt: skip
+        """What is signed holds on no chain but `chain_id`, whatever the node says later.
+
+        `agree` is asked before each transaction; `tell` is told its hash before its block is waited for, which takes
+        `timeout_s` at most: who stops then, or loses the node, can look it up.
+        """
+        self._web3, self._account, self._chain_id = web3, account, chain_id
+        self._agree, self._tell, self._timeout_s = agree, tell, timeout_s
         self.sent: list[Sent] = []
 
     def __repr__(self) -> str:
@@ -137,12 +143,13 @@ class Sender:
 
         Raises `ConfigError` when nobody agrees or the account is too poor, `RequestRejected` when a contract refuses.
         """
+        self._require_nothing_under_way()
         quote = self._quote(call, what)._replace(detail=detail)
         if (lacking := self.lacking([quote])) is not None:
             raise ConfigError(lacking)
         if not self._agree(quote):
             raise ConfigError(f"not sent: {what}" if self.sent else "nothing was sent")
-        receipt = self._mined(self._signed(call, quote))
+        receipt = self._mined(self._signed(call, quote), what)
         if receipt["status"] != 1:
             raise RequestRejected(
                 f"{what}: the transaction {receipt['transactionHash'].to_0x_hex()} was refused in its block"
@@ -161,12 +168,20 @@ class Sender:
         base = self._web3.eth.get_block("latest").get("baseFeePerGas")
         return self._web3.eth.gas_price if base is None else 2 * base + self._web3.eth.max_priority_fee
 
+    def _require_nothing_under_way(self) -> None:
+        """A command that was killed while it waited is typed again: what it sent must not be done twice."""
+        count = self._web3.eth.get_transaction_count
+        if count(self.address, "pending") > count(self.address, "latest"):
+            raise ConfigError(
+                f"account {self.address} has sent a transaction that is in no block yet: wait for it first"
+            )
+
     def _signed(self, call: Call, quote: Quote) -> HexBytes:
         assert quote.limit is not None and not isinstance(self._account, Onlooker)  # noqa: PT018 - it only looks on
         eth = self._web3.eth
         told: TxParams = {
             "from": self.address,
-            "chainId": eth.chain_id,
+            "chainId": self._chain_id,
             "nonce": eth.get_transaction_count(self.address, "pending"),
             "gas": quote.limit,
         }
@@ -177,9 +192,11 @@ class Sender:
         signed: SignedTransaction = self._account.sign_transaction(call.build_transaction(told))  # type: ignore[arg-type]
         return signed.raw_transaction
 
-    def _mined(self, raw: HexBytes) -> TxReceipt:
+    def _mined(self, raw: HexBytes, what: str) -> TxReceipt:
         eth = self._web3.eth
-        return eth.wait_for_transaction_receipt(eth.send_raw_transaction(raw), timeout=self._timeout_s)
+        sent = eth.send_raw_transaction(raw)
+        self._tell(f"{what}: sent as {sent.to_0x_hex()}")
+        return eth.wait_for_transaction_receipt(sent, timeout=self._timeout_s)
 
 
 def lacks_only_allowance(call: ContractFunction, sender: ChecksumAddress) -> bool:

@@ -24,7 +24,7 @@ def vote(proposal: str, support: str, chain: Chain, signing: Signing, as_json: b
     from gym.dao.proposals import find, read
 
     with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         found = find(there, proposal)
         outcome = Outcome(sender, signing, as_json=as_json)
         if outcome.carry_out([ballot(there, found.id, support)]) is None:
@@ -52,7 +52,7 @@ def finalize(name: str, reinstate: bool, library: Path, chain: Chain, signing: S
     from gym.dao.units import short
 
     with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         if reinstate:
             cid = entry_of(name, library)

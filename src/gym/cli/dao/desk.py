@@ -47,12 +47,12 @@ def node_of(chain: Chain) -> Web3:
     return connect(rpc_of(chain))
 
 
-def sender_of(web3: Web3, signing: Signing) -> Sender:
+def sender_of(web3: Web3, signing: Signing, chain_id: int) -> Sender:
     """The account that signs; it asks before each transaction."""
     account = _onlooker(signing) or open_account(
         signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True)
     )
-    return Sender(web3, account, agree=lambda quote: _agreed(quote, signing.yes))
+    return Sender(web3, account, chain_id=chain_id, agree=lambda quote: _agreed(quote, signing.yes), tell=_note)
 
 
 def _onlooker(signing: Signing) -> Onlooker | None:
@@ -127,6 +127,10 @@ def entry_of(name: str, library: Path) -> str:
     if name.upper() not in known:
         raise ConfigError(f"{name!r} is not active in {str(library)!r}: it has {', '.join(known) or 'nothing'}")
     return known[name.upper()]
+
+
+def _note(line: str) -> None:
+    console.print(line, markup=False)
 
 
 def _agreed(quote: Quote, yes: bool) -> bool:

@@ -137,12 +137,6 @@ def _print(found: "Sequence[Proposal]", there: "Community") -> None:
             click.echo(f"  reason: {one.reason if one.reason.isprintable() else repr(one.reason)}")
 
 
-def _unsettled(one: "Proposal") -> str:
-    return (
-        ", its bond not settled: gym dao finalize" if one.state in ("rejected", "expired") and not one.settled else ""
-    )
-
-
 def _object(one: "Proposal") -> dict[str, Any]:
     """Stakes and the number as text: they are larger than what JSON readers keep exactly."""
     large = ("id", "votes_for", "votes_against", "abstained", "quorum")

@@ -66,7 +66,7 @@ def propose(
     if replaces and (len(texts) != 1 or source):
         raise click.UsageError("--replaces takes one TEXT")
     with opened(chain) as there, stores_of(keeping) as stores:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         contents = _contents(there, texts, source, domain)
         if guardian is not None:
             steps = motions.guardianship(there, sender.address, *_guardian(there, guardian, days), reason)

@@ -38,7 +38,7 @@ def remove(
     if disable and (len(entries) != 1 or reason):
         raise click.UsageError("--disable takes one ENTRY, and no --reason: a vote on its removal takes that")
     with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         if draft is not None:
             drafted = Draft.read(draft, there.deployment)

@@ -2,11 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gym.cli.common import console
 from gym.cli.dao.options import Chain, Signing, chain_options, json_option, signing_options
+from gym.errors import ConfigError, StorageError
+from gym.files import write_atomic
+
+if TYPE_CHECKING:
+    from gym.dao.deployment import Deployment
 
 
 class AmountCommand(click.Command):
@@ -62,7 +68,7 @@ def deploy(
     told = Founding(token, supply, threshold, bond, quorum, treasury, guardian, guardian_days)
     _require_new(chain.deployment)
     with translated():
-        sender = sender_of(web3, signing)
+        sender = sender_of(web3, signing, web3.eth.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         plan = planned(web3, told)
         console.print("chosen for ever, but for the guardian, whom votes can change:")
@@ -71,8 +77,9 @@ def deploy(
         if signing.dry_run:
             outcome.would(founding_quotes(sender, plan), rules=rules_object(plan.settings))
             return
+        _require_room(chain.deployment)
         made = found(web3, sender, plan)
-    made.write(chain.deployment)
+    _write(made, chain.deployment)
     outcome.done(
         {
             "deployment": made.model_dump(mode="json"), "file": str(chain.deployment),
@@ -101,7 +108,7 @@ def send(to: str, amount: str, chain: Chain, signing: Signing, as_json: bool) ->
 
     receiver = checked_address(to, "who gets the tokens")
     with opened(chain) as there:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         if outcome.carry_out([sent(there, sender.address, receiver, there.units.parsed(amount))]) is None:
             return
@@ -137,7 +144,7 @@ def stake(
     if sum((amount is not None, leaving is not None, withdraw)) != 1:
         raise click.UsageError("give one of AMOUNT, --exit N and --withdraw, not several or none")
     with opened(chain) as there:
-        sender, staking = sender_of(there.web3, signing), there.contracts.staking.functions
+        sender, staking = sender_of(there.web3, signing, there.deployment.chain_id), there.contracts.staking.functions
         if amount is not None:
             steps = [*staked(there, sender.address, there.units.parsed(amount))]
         elif leaving is not None:
@@ -152,8 +159,21 @@ def stake(
     outcome.done({"stake": str(held)}, f"{sender.address} has {there.units.told(held)} staked")
 
 
-def _require_new(file: Path) -> None:
-    from gym.errors import ConfigError
+def _require_room(file: Path) -> None:
+    """Before anything is paid; raises `StorageError`."""
+    probe = file.with_name(f".{file.name}.probe")
+    write_atomic(probe, "")
+    probe.unlink()
 
+
+def _write(made: "Deployment", file: Path) -> None:
+    """What was paid for is not lost with a full disk."""
+    try:
+        made.write(file)
+    except StorageError as error:
+        raise StorageError(f"{error}; the contracts are made, so keep this: {made.model_dump_json()}") from error
+
+
+def _require_new(file: Path) -> None:
     if file.exists():
         raise ConfigError(f"{str(file)!r} exists: give --deployment another file for another community")

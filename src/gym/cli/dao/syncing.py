@@ -48,15 +48,17 @@ def sync(
       gym dao sync --at-block 19000000 --library then.json
     """
     from gym.cli.dao.desk import opened, read_of, stores_of
-    from gym.dao.library_file import require_synced, write_synced
+    from gym.dao.library_file import left, require_synced, write_synced
     from gym.dao.sync import pin, provenance
     from gym.dao.sync import sync as synced_at
 
     with opened(chain) as there, stores_of(keeping) as stores:
         require_synced(library, there.deployment)
         found = synced_at(there, read_of(there, chain, final), stores, block=at_block)
-        unpinned = {} if no_pin or at_block is not None else {store.name: pin(store, found) for store in stores[1:]}
         told = provenance(there, found)
+        unpinned: dict[str, tuple[Missing, ...]] = {}
+        for store in () if no_pin or at_block is not None else stores[1:]:
+            unpinned[store.name] = (*unpinned.get(store.name, ()), *pin(store, found, left(library, told)))
     for id in write_synced(library, found.accepted, told, found.at):
         console.print(f"note: {id} was added to {library} by hand and leaves it", markup=False)
     if as_json:
