@@ -90,5 +90,6 @@ def pin(store: ContentStore, synced: Synced, left: Collection[str] = ()) -> tupl
 def _header(community: Community, read: Read, block: int) -> Header:
     first = max(0, community.deployment.block - 1)  # where a node starts on whose chain the contracts are not final yet
     if not first <= block <= read.head.number:
-        raise ConfigError(f"block {block} is not among those that are final: {first} to {read.head.number}")
+        told = f"; {read.wait}" if read.wait else ""
+        raise ConfigError(f"block {block} is not among those that are final: {first} to {read.head.number}{told}")
     return Header.of(community.web3.eth.get_block(block))

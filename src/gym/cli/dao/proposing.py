@@ -1,5 +1,6 @@
 """`gym dao propose`: an experience's way in, alone, with others, or in another's place."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,10 @@ def propose(
     from gym.dao import motions
 
     if (guardian is not None) == bool(texts or source):
-        raise click.UsageError("give a TEXT, or --from LIBRARY, or --guardian ADDRESS")
+        both = guardian is not None
+        raise click.UsageError(
+            f"give a TEXT, or --from LIBRARY, or --guardian ADDRESS{', not several' if both else ''}"
+        )
     if replaces and (len(texts) != 1 or source):
         raise click.UsageError("--replaces takes one TEXT")
     with opened(chain) as there, stores_of(keeping) as stores:
@@ -71,7 +75,9 @@ def propose(
         if guardian is not None:
             steps = motions.guardianship(there, sender.address, *_guardian(there, guardian, days), reason)
         elif replaces:
-            steps = motions.replacement(there, sender.address, entry_of(replaces, library), contents[0].cid, reason)
+            steps = motions.replacement(
+                there, sender.address, entry_of(there, replaces, chain, library), contents[0].cid, reason
+            )
         else:
             steps = motions.addition(there, sender.address, [content.cid for content in contents], reason)
         planned = [*steps]
@@ -79,7 +85,8 @@ def propose(
             for store in stores:
                 for content in contents:
                     store.put(content.data)
-        send_proposal(there, Outcome(sender, signing, as_json=as_json), planned, contents)
+        kept = tuple(store.name for store in stores)
+        send_proposal(there, Outcome(sender, signing, as_json=as_json), planned, contents, reason=reason, kept=kept)
 
 
 def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, domain: str) -> "tuple[Content, ...]":
@@ -114,13 +121,19 @@ def _guardian(there: "Community", address: str, days: int) -> tuple[str, int]:
     return checked_address(address, "the guardian"), there.now() + days * 86_400
 
 
-def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
-    """Make a proposal, and say its number and what happens next."""
+def send_proposal(
+    there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]", *,
+    lines: tuple[str, ...] = (), reason: str = "", kept: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Make a proposal; before, say what it is about (`lines`) and why, and then its number and what happens next."""
+    from gym.cli.dao.texts import change, why
     from gym.dao.motions import proposal_of
     from gym.dao.proposals import read
     from gym.dao.units import moment, short
 
-    receipt = outcome.carry_out(steps)
+    texts = {content.cid: content.text for content in contents}
+    detail = (*change(texts, (), texts), *lines, *why(reason))
+    receipt = outcome.carry_out([*steps[:-1], steps[-1]._replace(detail=detail)])
     if receipt is None:
         return
     made = read(there, proposal_of(there, receipt))
@@ -135,4 +148,17 @@ def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", c
         told,
         *(f"{content.cid}  {content.text}" for content in contents),
         f"proposal {short(made.id)}: votes from {moment(made.opens)} to {moment(made.ends)}",
+        *_to_hand_on(texts, kept),
     )
+
+
+def _to_hand_on(cids: Collection[str], kept: tuple[str, ...]) -> Iterator[str]:
+    """The chain holds digests alone: who votes and who syncs needs the texts too."""
+    if not cids:
+        return
+    folder, *nodes = kept
+    if nodes:
+        yield f"the text{'s' * (len(cids) > 1)} can be had from {', '.join(nodes)}, and from the folder {folder!r}"
+    else:
+        files = "the file" if len(cids) == 1 else f"the {len(cids)} files"
+        yield f"hand on {files} in {folder!r} (or give --ipfs): the chain has digests alone, and voters need the text"
