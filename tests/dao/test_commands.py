@@ -131,7 +131,7 @@ def test_who_has_approved_nothing_approves_just_the_bond(community: Any, termina
     token, governor = community.contracts.token.functions, community.contracts.governor
     community.send(token.approve(governor.address, 0), community.proposers[0])
     dry = terminal.gym("propose", LESSON, "--dry-run", by=PROPOSER).out.splitlines()
-    assert dry[0].startswith(f"would let {governor.address} take 100 GYM: about ")
+    assert dry[0].startswith(f"would let the governor ({governor.address}) take 100 GYM: about ")
     assert dry[1] == "would propose 1 experience: estimated when the step before is done"
     made = terminal.done("propose", LESSON, by=PROPOSER)
     assert len(made["transactions"]) == 2
@@ -204,7 +204,7 @@ def test_a_proposal_is_found_by_its_beginning_alone_when_that_is_clear(community
         ({}, ("status", "--deployment", "mixed.json"), 2, "has another registry than the deployment file says"),
         ({}, ("verify",), 2, "'experiences.json' was not synced: there is no provenance.json beside it"),
         ({}, ("status", "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"), 2, "is no address of a raw block"),
-        ({}, ("remove", "G7"), 2, "was not synced: there is no provenance.json beside it"),
+        ({}, ("remove", "G7"), 2, "'G7' is no experience that was ever accepted: `gym dao history` lists them"),
         ({}, ("remove", "--draft", "me.json"), 2, "'me.json' is no draft of a removal"),
         ({}, ("sync", "--checkpoint", "me.json"), 2, "'me.json' cannot be read as a checkpoint: delete it"),
     ],

@@ -1,6 +1,7 @@
 """Content on a real IPFS node, and on nodes that alter, break off, dribble, overflow or are not there."""
 
 import random
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -139,3 +140,12 @@ def test_a_node_that_is_not_there_is_told() -> None:
 def test_a_node_that_gives_content_another_address_is_caught(said: bytes, told: str) -> None:
     with serving(body(said)) as url, IpfsNode(url) as node, pytest.raises(ServerFailed, match=told):
         node.put(LESSON.data)
+
+
+def test_a_node_that_is_not_there_is_told_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with IpfsNode(url) as node:
+        assert node.get(LESSON.cid) == Missing(LESSON.cid, "nobody answers there (connection refused)")
+        with pytest.raises(ConnectionFailed, match=r"nobody answers there \(connection refused\)"):
+            node.put(LESSON.data)

@@ -122,6 +122,51 @@ def test_a_reorganisation_below_the_checkpoint_is_noticed_and_read_again(communi
     assert "note: the chain took 1 changes back that were read before" in told.err
 
 
+def test_who_once_asked_for_fewer_blocks_on_top_has_seen_no_reorganisation(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    block = community.node.web3.eth.block_number
+    assert len(terminal.done("sync", "--confirmations", 0)["experiences"]) == 1
+    again = terminal.gym("sync", "--json")
+    assert (texts(again.told), again.told["taken_back"], again.told["block"]) == ([f"G0 {TEXTS[0]}"], 0, block)
+    assert "took" not in again.err
+    assert f"note: block {block} was read before, with fewer confirmations; final so far is {block - 2}" in again.err
+    unknown = terminal.gym("verify")
+    assert unknown.code == 1
+    assert (
+        f"unknown: history: block {block}, of the library, is not final yet (final so far {block - 2})" in unknown.out
+    )
+    assert terminal.gym("verify", "--confirmations", 0).code == 0
+    mark = community.node.ask("evm_snapshot")
+    community.accept(CONTENTS[1].digest)
+    terminal.done("sync", "--confirmations", 0)
+    community.node.ask("evm_revert", mark)  # a real one, above what is final
+    community.node.travel(60)
+    taken = terminal.gym("sync", "--json")
+    assert (texts(taken.told), taken.told["taken_back"]) == ([f"G0 {TEXTS[0]}"], 1)
+
+
+def test_what_waits_to_become_final_is_said(community: Any, terminal: Terminal) -> None:
+    """Also before the contracts themselves are final."""
+    last = community.node.web3.eth.block_number
+    young = Terminal(terminal.folder.parent / "young", terminal.rpc, Deployment.of(community.contracts, last))
+    community.accept(CONTENTS[0].digest)
+    last = community.node.web3.eth.block_number
+    told = f"1 change waits to become final (block {last}, final so far {last - 2})"
+    for node, final in ((terminal, ()), (young, ("--confirmations", 64))):
+        synced = node.gym("sync", *final)
+        assert (synced.code, synced.out.splitlines()[0].startswith("0 experiences at block ")) == (0, True)
+        assert node.gym("sync", *final, "--json").told["waiting"] == 1
+        checked = node.gym("verify", *final)
+        assert checked.code == 0
+        if node is terminal:
+            assert synced.out.splitlines()[1] == told
+            assert f"0 changes lead to what the registry holds; {told}" in checked.out
+            assert node.gym("history").out.splitlines()[-1] == told
+        assert "1 change waits to become final (block " in synced.out
+    settle(community)
+    assert "final" not in terminal.gym("sync").out
+
+
 def test_a_chain_without_the_tag_counts_blocks_on_top(community: Any, terminal: Terminal) -> None:
     def older(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
         asked = call["method"] == "eth_getBlockByNumber" and call["params"][0] == "finalized"
@@ -243,6 +288,10 @@ def test_content_that_nobody_has_is_named_and_the_sync_fails(
     assert [one["text"] for one in told["experiences"]] == [TEXTS[0]]
     assert [one["cid"] for one in told["missing"]] == [CONTENTS[1].cid]
     assert f" {CONTENTS[1].cid}: content: no such file or directory" in node.gym("sync").out
+    assert (
+        "what is missing: copy its file into 'content' from whoever proposed it or has synced it"
+        in node.gym("sync").out
+    )
     assert "unknown: contents: 1 content missing" in node.gym("verify").out
     (node.folder / "content" / CONTENTS[1].cid).write_bytes(CONTENTS[1].data.replace(b"convert", b"confuse"))
     assert "does not hash to it" in node.done("sync", code=1)["missing"][0]["reason"]
@@ -274,6 +323,61 @@ def test_a_library_of_ones_own_is_never_overwritten(community: Any, terminal: Te
     told = terminal.gym("sync", "--library", "voted.json")
     assert "note: G0 was added to voted.json by hand and leaves it" in told.err
     assert json.loads((terminal.folder / "voted.json").read_text())["experiences"] == {}
+
+
+def test_an_edit_of_a_synced_library_is_told_and_kept(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file, aside = terminal.folder / "experiences.json", terminal.folder / "experiences.edited-1.json"
+    right = file.read_text()
+    file.write_text(right.replace("split it", "skip it"))
+    edited = file.read_text()
+    told = terminal.gym("sync")
+    assert (
+        "note: experiences.json was edited since the last sync; what it said is kept as experiences.edited-1.json"
+        in told.err
+    )
+    assert (aside.read_text(), file.read_text()) == (edited, right)
+    by_hand = ExperienceManager(file)
+    by_hand.add(TEXTS[1])
+    by_hand.save()
+    assert "kept as experiences.edited-2.json" in terminal.gym("sync").err
+    file.write_text("torn {")
+    assert "kept as experiences.edited-3.json" in terminal.gym("sync").err
+    community.accept(CONTENTS[1].digest)
+    settle(community)
+    assert "note" not in terminal.gym("sync").err
+
+
+def test_the_journal_shows_what_leaves(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    community.send(community.contracts.registry.functions.disable(CONTENTS[0].digest), community.guardian)
+    community.accept(CONTENTS[1].digest)
+    settle(community)
+    terminal.done("sync")
+    shown = subprocess.run(
+        [sys.executable, "-m", "gym", "library", "log"], cwd=terminal.folder, capture_output=True, text=True
+    ).stdout
+    assert "import +G0 " in shown
+    assert "import -G0, +G1 " in shown
+
+
+def test_an_old_library_never_takes_the_place_of_todays_unasked(community: Any, terminal: Terminal) -> None:
+    block = community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file = terminal.folder / "experiences.json"
+    before = file.read_text()
+    wrong = terminal.gym("sync", "--at-block", block - 1)
+    assert (wrong.code, "--at-block takes --library FILE: an old library would take the place" in wrong.err) == (
+        2,
+        True,
+    )
+    assert file.read_text() == before
+    terminal.done("sync", "--at-block", block - 1, "--library", "experiences.json")
 
 
 def test_verify_finds_what_was_changed_afterwards(community: Any, terminal: Terminal) -> None:
@@ -402,7 +506,7 @@ def test_three_nodes_agree_and_any_past_library_is_rebuilt(
         assert {check["verdict"] for check in late.done("verify", "--library", f"at-{block}.json")["checks"]} == {
             "same"
         }
-    beyond = late.gym("sync", "--at-block", 10**6)
+    beyond = late.gym("sync", "--at-block", 10**6, "--library", "then.json")
     assert (beyond.code, "is not among those that are final" in beyond.line) == (2, True)
 
 

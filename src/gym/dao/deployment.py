@@ -61,7 +61,11 @@ class Deployment(Value):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
-            told = "expected 0x and 40 hex digits" if first["type"] == "string_pattern_mismatch" else first["msg"]
+            told = (
+                "expected 0x and 40 hex digits"
+                if first["type"] == "string_pattern_mismatch"
+                else first["msg"].removeprefix("Value error, ")
+            )
             raise ConfigError(f"{str(path)!r} is no deployment file: {where}: {told}") from error
 
     def write(self, path: Path) -> None:

@@ -71,13 +71,14 @@ def deploy(
         sender = sender_of(web3, signing, web3.eth.chain_id)
         outcome = Outcome(sender, signing, as_json=as_json)
         plan = planned(web3, told)
+        if not signing.dry_run:
+            _require_room(chain.deployment)
         console.print("chosen for ever, but for the guardian, whom votes can change:")
         for line in in_words(plan.settings, plan.units):
             console.print(f"  {line}", markup=False)
         if signing.dry_run:
             outcome.would(founding_quotes(sender, plan), rules=rules_object(plan.settings))
             return
-        _require_room(chain.deployment)
         made = found(web3, sender, plan)
     _write(made, chain.deployment)
     outcome.done(
