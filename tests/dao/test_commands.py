@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import click
@@ -19,7 +20,8 @@ from gym.dao.keys import open_account
 from gym.dao.local_node import LocalNode, local_node
 from gym.dao.rehearsal import COOLDOWN, GYM, QUARANTINE, REVIEW, VOTE
 from gym.dao.reverts import Revert, _errors
-from gym.errors import ConfigError, StorageError
+from gym.dao.rpc import connect
+from gym.errors import ConfigError, StorageError, TimedOut
 from tests.dao.rpc_proxy import Pass, proxied, refusal
 from tests.dao.terminal import Terminal, keystore_of, private_key
 
@@ -270,6 +272,21 @@ def test_an_answer_that_no_node_gives_is_told(community: Any, terminal: Terminal
     with proxied(community.node.url, odd) as terminal.rpc:
         found = terminal.gym("status" if method == "eth_blockNumber" else "sync")
     assert (found.code, f"answers {method} in a way that no node of a chain does" in found.line) == (6, True)
+
+
+def test_a_node_that_is_silent_is_waited_for_once(community: Any) -> None:
+    asked, answers = list[str](), Event()
+
+    def silent(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
+        asked.append(call["method"])
+        answers.wait()
+        return ask(call)
+
+    with proxied(community.node.url, silent) as url:
+        with pytest.raises(TimedOut, match="nobody answers there"):
+            connect(url, timeout_s=0.2).eth.get_block_number()
+        answers.set()
+    assert asked == ["eth_blockNumber"]
 
 
 @pytest.mark.parametrize("data", ["0xnothing", None])
