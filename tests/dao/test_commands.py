@@ -384,6 +384,12 @@ def test_every_command_speaks_json() -> None:
     assert isinstance(command, click.Group)
 
 
+def test_history_looks_into_the_folder_alone_and_offers_no_more() -> None:
+    offered = {name for option in command.commands["history"].params for name in option.opts}
+    assert "--content" in offered
+    assert "--ipfs" not in offered
+
+
 def test_every_error_of_the_contracts_is_told() -> None:
     samples = {"address": "0x" + "ab" * 20, "string": "bafk", "uint8": 1}
     for entry in _errors().values():
