@@ -183,6 +183,21 @@ def test_a_chain_without_the_tag_counts_blocks_on_top(community: Any, terminal: 
     assert texts(other.done("sync", "--confirmations", 0)) == [f"G0 {TEXTS[0]}"]
 
 
+def test_a_node_that_is_asked_too_often_is_not_taken_for_one_without_the_tag(
+    community: Any, terminal: Terminal
+) -> None:
+    def busy(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
+        if call["method"] != "eth_getBlockByNumber" or call["params"][0] != "finalized":
+            return ask(call)
+        return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32_005, "message": "limit exceeded"}}
+
+    community.accept(CONTENTS[0].digest)
+    community.node.ask("anvil_mine", 64)
+    with through(terminal, busy):
+        found = terminal.gym("sync")
+    assert (found.code, "the chain's node refused: limit exceeded" in found.line) == (6, True)
+
+
 def test_a_node_that_searches_few_blocks_at_once_is_asked_for_few(community: Any, terminal: Terminal) -> None:
     def narrow(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
         if call["method"] == "eth_getLogs":

@@ -11,6 +11,7 @@ from gym.dao.checkpoint import Checkpoint, Entry
 from gym.dao.deployment import Community
 from gym.dao.history import Cause, Past
 from gym.dao.logs import events
+from gym.dao.rpc import rpc_code
 from gym.errors import HistoryMismatch, MissingExtra, ServerFailed
 
 try:
@@ -21,6 +22,8 @@ except ImportError as error:
 
 DEPTH = 64
 """Blocks on top that make one final where the chain does not say: two epochs of Ethereum."""
+TOO_MANY = -32_005
+"""A node's code for more requests than it takes (EIP-1474)."""
 
 
 class Header(NamedTuple):
@@ -101,7 +104,9 @@ def final(community: Community, confirmations: int | None = None) -> Header:
 def _finalized(community: Community) -> BlockData | None:
     try:
         return community.web3.eth.get_block("finalized")
-    except Web3RPCError:  # also when there is none yet
+    except Web3RPCError as error:  # also when there is none yet
+        if rpc_code(error) == TOO_MANY:
+            raise  # a chain that has the tag must not be counted for being asked too often
         return None
 
 

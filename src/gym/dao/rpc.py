@@ -24,6 +24,7 @@ from gym.errors import (
 )
 
 try:
+    import requests
     from web3 import Web3
     from web3.exceptions import (
         BadFunctionCallOutput,
@@ -34,6 +35,7 @@ try:
     )
     from web3.middleware import ExtraDataToPOAMiddleware
     from web3.providers.rpc import HTTPProvider
+    from web3.providers.rpc.utils import ExceptionRetryConfiguration
     from web3.types import RPCEndpoint, RPCResponse
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
@@ -46,7 +48,8 @@ class Rpc(HTTPProvider):
 
     def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.host = host(url)
-        super().__init__(url, request_kwargs={"timeout": timeout_s})
+        again = ExceptionRetryConfiguration(errors=(requests.ConnectionError, requests.HTTPError))  # but not TimedOut
+        super().__init__(url, request_kwargs={"timeout": timeout_s}, exception_retry_configuration=again)
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
         try:
@@ -92,6 +95,12 @@ def rpc_message(error: Web3RPCError) -> str:
     """What a node said when it refused."""
     told = (error.rpc_response or {}).get("error")
     return visible_line(str(told.get("message", told)) if isinstance(told, dict) else str(error))
+
+
+def rpc_code(error: Web3RPCError) -> int | None:
+    """The number of that."""
+    told = (error.rpc_response or {}).get("error")
+    return told.get("code") if isinstance(told, dict) else None
 
 
 def _failure(where: str, error: OSError) -> ProviderError:

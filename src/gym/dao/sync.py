@@ -5,8 +5,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gym.core.admission import Admission
-from gym.core.operation import Admit
+from gym.core.admission import Admission, estimate_tokens
+from gym.core.operation import Admit, Admitted, Experience, Refused
 from gym.dao.accepted import Accepted, rebuilt, sources
 from gym.dao.checkpoint import Checkpoint
 from gym.dao.content import Content, ContentStore, Missing, fetch
@@ -17,6 +17,9 @@ from gym.dao.reading import Header, Read, advance
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, ConnectionFailed, ProviderError
+
+MOST_TOKENS = 400
+"""Of one experience: more than 32 words of any language take, since a word can be as long as a block of content."""
 
 
 class Synced(NamedTuple):
@@ -36,8 +39,15 @@ class Synced(NamedTuple):
 
 
 def gate() -> Admit:
-    """The gate for learned texts, without its limits of size: what was accepted is large or small for everybody alike."""
-    return Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+    """The gate for learned texts; its limits of size hold for each alone, as all that was accepted is alike for everybody."""
+    learned = Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+
+    def admit(text: str, others: Sequence[Experience], origin: Sequence[str]) -> Admitted | Refused:
+        if (tokens := estimate_tokens(text)) > MOST_TOKENS:
+            return Refused(reason=f"about {tokens:,} tokens, at most {MOST_TOKENS} are allowed")
+        return learned(text, others, origin)
+
+    return admit
 
 
 def read_on(community: Community, checkpoint: Path, *, confirmations: int | None = None) -> Read:

@@ -1,6 +1,7 @@
 """`gym dao history`: how the library came to be what it is."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,11 +10,10 @@ from gym.cli.common import print_json
 from gym.cli.dao.options import (
     Chain,
     Final,
-    Keeping,
     chain_options,
+    content_option,
     final_options,
     json_option,
-    keeping_options,
 )
 from gym.core.text import count
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N changes.")
 @chain_options
-@keeping_options
+@content_option
 @final_options
 @json_option
-def history(last: int | None, chain: Chain, keeping: Keeping, final: Final, as_json: bool) -> None:
+def history(last: int | None, chain: Chain, content: Path, final: Final, as_json: bool) -> None:
     """Every change of the library up to the last final block, proven to lead to what the registry holds."""
     from gym.cli.dao.desk import opened, read_of
 
     with opened(chain) as there:
         read = read_of(there, chain, final)
-    named = _names(read.checkpoint, keeping)
+    named = _names(read.checkpoint, content)
     rows = [_row(entry, named) for entry in read.checkpoint.entries[-last if last else None :]]
     if as_json:
         print_json({
@@ -67,14 +67,14 @@ def _row(entry: "Entry", named: Mapping[str, Mapping[str, str | None]]) -> dict[
     }
 
 
-def _names(checkpoint: "Checkpoint", keeping: Keeping) -> Mapping[str, Mapping[str, str | None]]:
+def _names(checkpoint: "Checkpoint", folder: Path) -> Mapping[str, Mapping[str, str | None]]:
     """Every experience that was ever accepted by id, address, and text where the folder has it."""
     from gym.dao.accepted import numbers
     from gym.dao.content import cid_of_digest, fetch
     from gym.dao.stores import Folder
 
     cids = {digest: cid_of_digest(bytes.fromhex(digest)) for digest in numbers(checkpoint.entries)}
-    texts = {cid: content.text for cid, content in fetch(cids.values(), [Folder(keeping.content)]).contents.items()}
+    texts = {cid: content.text for cid, content in fetch(cids.values(), [Folder(folder)]).contents.items()}
     return {
         digest: {"id": f"G{place}", "cid": cid, "text": texts.get(cid)}
         for place, (digest, cid) in enumerate(cids.items())

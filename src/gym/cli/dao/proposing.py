@@ -16,6 +16,7 @@ from gym.cli.dao.options import (
     library_option,
     signing_options,
 )
+from gym.core.text import shown
 from gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -103,12 +104,14 @@ def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, d
         known, read = proposed(there), read_library(source)
         found = [Content.of(entry.text, domain=domain or entry.domain) for entry in read]
         contents += [content for content in found if content.cid not in known]
+        if not found:
+            raise ConfigError(f"{str(source)!r} holds no experience")
         if not contents:
             raise ConfigError(f"all {len(found)} experiences of {str(source)!r} were proposed before")
     admit = gate()
     for content in contents:
         if isinstance(verdict := admit(content.text, (), ()), Refused):
-            raise ConfigError(f"the gate of every node would refuse {content.text!r}: {verdict.reason}")
+            raise ConfigError(f"the gate of every node would refuse {shown(content.text)}: {verdict.reason}")
     return tuple(contents)
 
 
