@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from gym.cli.dao.options import Keeping
+from gym.cli.dao.texts import texts_of
 from gym.dao.content import Content
 from gym.dao.deployment import Deployment
 from gym.dao.rehearsal import AGAINST, DAY, FOR, QUARANTINE, REVIEW, VOTE
 from gym.dao.stores import Folder
 from gym.dao.units import moment
+from tests.dao.rpc_proxy import noted
 from tests.dao.terminal import Terminal
 
 LESSON, OTHER = Content.of("When a sum is long, split it."), Content.of("Check the sign.")
@@ -40,6 +43,22 @@ def test_a_voter_reads_what_is_voted_on_and_by_whom_it_is_proposed(community: An
     community.node.travel(REVIEW + 1)
     asked = terminal.gym("vote", LESSON.cid, "for", by=VOTER, answers="n\n").err
     assert f"  + {LESSON.cid}  {LESSON.text}\nSend it?" in asked
+
+
+def test_a_text_that_an_ipfs_node_has_is_shown_too_within_some_seconds(
+    community: Any, terminal: Terminal, ipfs: str
+) -> None:
+    made = terminal.gym("propose", OTHER.text, "--ipfs", ipfs, "-y", by=PROPOSER).out
+    assert f"the text can be had from {ipfs}, and from the folder 'content'" in made
+    voter = Terminal(terminal.folder / "voter", terminal.rpc, Deployment.of(community.contracts, 1))
+    assert OTHER.text not in voter.gym("status").out
+    assert f"  + {OTHER.cid}  {OTHER.text}" in voter.gym("status", "--ipfs", ipfs).out
+    unknown, times, paths = Content.of("Nobody has this."), iter((0.0, 0.0, 11.0)), list[str]()
+    with noted(ipfs, paths) as url:
+        keeping = Keeping(terminal.folder / "elsewhere", (url,))
+        cids = [OTHER.cid, LESSON.cid, unknown.cid]
+        assert texts_of(keeping, cids, clock=lambda: next(times)) == {OTHER.cid: OTHER.text}
+    assert len(paths) == 1
 
 
 def test_the_rules_of_a_community_are_shown(community: Any, terminal: Terminal) -> None:

@@ -1,6 +1,7 @@
 """What an address stands for, as far as this node has the text: a vote is on a digest, and people vote on sentences."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gym.cli.dao.desk import stores_of
 from gym.cli.dao.options import Keeping
@@ -9,12 +10,23 @@ from gym.dao.proposals import Proposal
 from gym.dao.units import moment
 
 ABSENT = "(the text is not here: see --content and --ipfs)"
+PATIENCE_S = 10.0
+"""An IPFS node that lacks a text looks for it elsewhere, each time for long; then the rest is left out."""
 
 
-def texts_of(keeping: Keeping, cids: Iterable[str]) -> Mapping[str, str]:
-    """By address, every text that the folder or an IPFS node has."""
+def texts_of(
+    keeping: Keeping, cids: Iterable[str], *, clock: Callable[[], float] = time.monotonic
+) -> Mapping[str, str]:
+    """By address, every text that the folder has, or an IPFS node gives soon."""
+    deadline = clock() + PATIENCE_S
     with stores_of(keeping) as stores:
-        return {cid: content.text for cid, content in fetch(cids, stores).contents.items()}
+        found = fetch(cids, stores[:1])
+        texts = {cid: content.text for cid, content in found.contents.items()}
+        for absent in found.missing if len(stores) > 1 else ():
+            if clock() > deadline:
+                break
+            texts |= {cid: content.text for cid, content in fetch([absent.cid], stores).contents.items()}
+    return texts
 
 
 def change(added: Iterable[str], removed: Iterable[str], texts: Mapping[str, str]) -> Iterator[str]:
