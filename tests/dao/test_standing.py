@@ -206,6 +206,7 @@ def test_who_proposes_reads_the_text_and_the_reason_first(community: Any, termin
         (("remove", "G0", "--draft", "removal.json"), "give an ENTRY or --draft FILE, not both"),
         (("stake", "1000", "--exit", "5"), "give one of AMOUNT, --exit N and --withdraw, not several or none"),
         (("propose", "A text.", "--guardian", "none"), "--guardian ADDRESS, not several"),
+        (("stake", "1,5"), "'1,5' is no amount: write it in GYM, like 1000 or 0.5"),
         (("stake", "-5"), "'-5' is no possible amount: more than 0"),
         (("send", "0x" + "1" * 40, "-0.5"), "'-0.5' is no possible amount: more than 0"),
         (("vote", "1234", "for", "--account", "0x" + "1" * 40), "--account is for --dry-run alone"),

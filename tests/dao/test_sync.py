@@ -141,6 +141,13 @@ def test_who_once_asked_for_fewer_blocks_on_top_has_seen_no_reorganisation(commu
     terminal.done("sync", "--confirmations", 0)
     community.node.ask("evm_revert", mark)  # a real one, above what is final
     community.node.travel(60)
+    behind = terminal.gym("sync")
+    assert (behind.code, "this node is at block " in behind.line, "it is behind, so wait" in behind.line) == (
+        6,
+        True,
+        True,
+    )
+    community.node.ask("anvil_mine", 20)
     taken = terminal.gym("sync", "--json")
     assert (texts(taken.told), taken.told["taken_back"]) == ([f"G0 {TEXTS[0]}"], 1)
 

@@ -76,6 +76,7 @@ def advance(community: Community, known: Checkpoint, *, confirmations: int | Non
     on the chain, is kept: who once asked for fewer blocks on top has not seen a reorganisation. Raises `HistoryMismatch` when
     events do not lead to what the registry holds, `ServerFailed` when the chain changed while it was read.
     """
+    _require_not_behind(community, known)
     settled = final(community, confirmations)
     base = _agreed(community, known)
     head = settled if base.block <= settled.number else Header.of(community.web3.eth.get_block(base.block))
@@ -108,6 +109,16 @@ def _finalized(community: Community) -> BlockData | None:
         if rpc_code(error) == TOO_MANY:
             raise  # a chain that has the tag must not be counted for being asked too often
         return None
+
+
+def _require_not_behind(community: Community, known: Checkpoint) -> None:
+    """A node that has not come as far as was read before would look as if the chain had taken changes back."""
+    last = community.web3.eth.block_number
+    if last < known.block and known.block_hash is not None:
+        raise ServerFailed(
+            f"this node is at block {last}, and block {known.block} was read before: it is behind, so wait, or ask another "
+            "(where the chain itself began anew, delete the checkpoint)"
+        )
 
 
 def _agreed(community: Community, known: Checkpoint) -> Checkpoint:
