@@ -84,7 +84,7 @@ def import_attribute(path: str, what: str) -> Any:
     except ImportError as error:
         raise ConfigError(f"{what} {path!r}: cannot import {module_name!r} ({error})") from error
     except Exception as error:  # a module of the user's runs when it is imported, and may raise anything
-        raise ConfigError(f"{what} {path!r}: importing {module_name!r} raised {_raised(error)}") from error
+        raise ConfigError(f"{what} {path!r}: importing {module_name!r} raised {raised(error)}") from error
     found = module
     for part in attribute.split("."):
         if not hasattr(found, part):
@@ -93,7 +93,7 @@ def import_attribute(path: str, what: str) -> Any:
     return found
 
 
-def _raised(error: Exception) -> str:
+def raised(error: Exception) -> str:
     """The exception, and where in the user's file it was raised."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error}"

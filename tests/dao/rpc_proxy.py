@@ -4,7 +4,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -29,10 +29,11 @@ def proxied(url: str, answer: Answer) -> Iterator[str]:
         def do_POST(self) -> None:
             call = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             told = json.dumps(answer(call, ask)).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(told)))
-            self.end_headers()
-            self.wfile.write(told)
+            with suppress(ConnectionError):  # who asked may have stopped waiting
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(told)))
+                self.end_headers()
+                self.wfile.write(told)
 
         def log_message(self, *_: Any) -> None:
             pass

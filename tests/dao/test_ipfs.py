@@ -1,6 +1,7 @@
 """Content on a real IPFS node, and on nodes that alter, break off, dribble, overflow or are not there."""
 
 import random
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -41,6 +42,7 @@ def body(data: bytes, *, promised: int | None = None, status: int = 200) -> Answ
     """An answer that promises so many bytes and gives these."""
 
     def answer(request: BaseHTTPRequestHandler) -> None:
+        request.rfile.read(int(request.headers.get("Content-Length") or 0))
         request.send_response(status)
         request.send_header("Content-Length", str(len(data) if promised is None else promised))
         request.end_headers()
@@ -111,6 +113,12 @@ def test_a_node_that_dribbles_is_waited_for_no_longer_than_told() -> None:
     assert found == Missing(LESSON.cid, "no whole answer in 5 s")
 
 
+def test_a_node_that_never_ends_an_answer_is_not_listened_to_for_ever() -> None:
+    endless = body(bytes(3 * MAX_BLOCK), promised=2**40)
+    with serving(endless) as url, IpfsNode(url) as node, pytest.raises(ServerFailed, match="refused add"):
+        node.put(LESSON.data)
+
+
 def test_a_node_that_is_not_there_is_told() -> None:
     with serving(body(b"")) as url:
         pass
@@ -126,8 +134,18 @@ def test_a_node_that_is_not_there_is_told() -> None:
         (b'{"Hash":"%s"}' % cid_of(b"other").encode(), "gave content 'bafkrei"),
         (b"<html>", "refused add: <html>"),
         (b"[]", r"refused add: \[\]"),
+        (b"\x1b[2J\nred" + bytes(MAX_BLOCK), r"refused add: \[2J red"),
     ],
 )
 def test_a_node_that_gives_content_another_address_is_caught(said: bytes, told: str) -> None:
     with serving(body(said)) as url, IpfsNode(url) as node, pytest.raises(ServerFailed, match=told):
         node.put(LESSON.data)
+
+
+def test_a_node_that_is_not_there_is_told_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+    with IpfsNode(url) as node:
+        assert node.get(LESSON.cid) == Missing(LESSON.cid, "nobody answers there (connection refused)")
+        with pytest.raises(ConnectionFailed, match=r"nobody answers there \(connection refused\)"):
+            node.put(LESSON.data)

@@ -5,16 +5,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gym.core.experience import Library
-from gym.dao.content import Content
+from gym.dao.content import Content, Missing
 from gym.dao.deployment import Deployment
+from gym.dao.deployment import community as connected
 from gym.dao.rehearsal import AGAINST, FOR, QUARANTINE
 from gym.dao.stores import Folder, IpfsNode
+from gym.dao.sync import pin, read_on, sync
+from gym.errors import ConnectionFailed
+from gym.files import write_atomic
 from gym.train.grpo.experience_manager import ExperienceManager
 from tests.dao.rpc_proxy import Answer, Pass, noted, proxied, refusal
 from tests.dao.terminal import Terminal
@@ -117,6 +122,58 @@ def test_a_reorganisation_below_the_checkpoint_is_noticed_and_read_again(communi
     assert "note: the chain took 1 changes back that were read before" in told.err
 
 
+def test_who_once_asked_for_fewer_blocks_on_top_has_seen_no_reorganisation(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    block = community.node.web3.eth.block_number
+    assert len(terminal.done("sync", "--confirmations", 0)["experiences"]) == 1
+    again = terminal.gym("sync", "--json")
+    assert (texts(again.told), again.told["taken_back"], again.told["block"]) == ([f"G0 {TEXTS[0]}"], 0, block)
+    assert "took" not in again.err
+    assert f"note: block {block} was read before, with fewer confirmations; final so far is {block - 2}" in again.err
+    unknown = terminal.gym("verify")
+    assert unknown.code == 1
+    assert (
+        f"unknown: history: block {block}, of the library, is not final yet (final so far {block - 2})" in unknown.out
+    )
+    assert terminal.gym("verify", "--confirmations", 0).code == 0
+    mark = community.node.ask("evm_snapshot")
+    community.accept(CONTENTS[1].digest)
+    terminal.done("sync", "--confirmations", 0)
+    community.node.ask("evm_revert", mark)  # a real one, above what is final
+    community.node.travel(60)
+    behind = terminal.gym("sync")
+    assert (behind.code, "this node is at block " in behind.line, "it is behind, so wait" in behind.line) == (
+        6,
+        True,
+        True,
+    )
+    community.node.ask("anvil_mine", 20)
+    taken = terminal.gym("sync", "--json")
+    assert (texts(taken.told), taken.told["taken_back"]) == ([f"G0 {TEXTS[0]}"], 1)
+
+
+def test_what_waits_to_become_final_is_said(community: Any, terminal: Terminal) -> None:
+    """Also before the contracts themselves are final."""
+    last = community.node.web3.eth.block_number
+    young = Terminal(terminal.folder.parent / "young", terminal.rpc, Deployment.of(community.contracts, last))
+    community.accept(CONTENTS[0].digest)
+    last = community.node.web3.eth.block_number
+    told = f"1 change waits to become final (block {last}, final so far {last - 2})"
+    for node, final in ((terminal, ()), (young, ("--confirmations", 64))):
+        synced = node.gym("sync", *final)
+        assert (synced.code, synced.out.splitlines()[0].startswith("0 experiences at block ")) == (0, True)
+        assert node.gym("sync", *final, "--json").told["waiting"] == 1
+        checked = node.gym("verify", *final)
+        assert checked.code == 0
+        if node is terminal:
+            assert synced.out.splitlines()[1] == told
+            assert f"0 changes lead to what the registry holds; {told}" in checked.out
+            assert node.gym("history").out.splitlines()[-1] == told
+        assert "1 change waits to become final (block " in synced.out
+    settle(community)
+    assert "final" not in terminal.gym("sync").out
+
+
 def test_a_chain_without_the_tag_counts_blocks_on_top(community: Any, terminal: Terminal) -> None:
     def older(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
         asked = call["method"] == "eth_getBlockByNumber" and call["params"][0] == "finalized"
@@ -131,6 +188,21 @@ def test_a_chain_without_the_tag_counts_blocks_on_top(community: Any, terminal: 
     other = Terminal(terminal.folder.parent / "other", terminal.rpc, Deployment.of(community.contracts, 1))
     fill(other)
     assert texts(other.done("sync", "--confirmations", 0)) == [f"G0 {TEXTS[0]}"]
+
+
+def test_a_node_that_is_asked_too_often_is_not_taken_for_one_without_the_tag(
+    community: Any, terminal: Terminal
+) -> None:
+    def busy(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
+        if call["method"] != "eth_getBlockByNumber" or call["params"][0] != "finalized":
+            return ask(call)
+        return {"jsonrpc": "2.0", "id": call["id"], "error": {"code": -32_005, "message": "limit exceeded"}}
+
+    community.accept(CONTENTS[0].digest)
+    community.node.ask("anvil_mine", 64)
+    with through(terminal, busy):
+        found = terminal.gym("sync")
+    assert (found.code, "the chain's node refused: limit exceeded" in found.line) == (6, True)
 
 
 def test_a_node_that_searches_few_blocks_at_once_is_asked_for_few(community: Any, terminal: Terminal) -> None:
@@ -164,6 +236,69 @@ def test_a_node_that_hides_a_change_is_caught(community: Any, terminal: Terminal
     assert not (terminal.folder / "experiences.json").exists()
 
 
+@pytest.mark.parametrize("writes", [1, 2, 3, 4])
+def test_a_sync_that_was_killed_is_typed_again(
+    community: Any, terminal: Terminal, monkeypatch: pytest.MonkeyPatch, writes: int
+) -> None:
+    """After the checkpoint, the first, the second or the third of the library's three files."""
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    left = iter([None] * writes)
+
+    def killed(path: Path, text: Any) -> None:
+        write_atomic(path, text)
+        if not list(islice(left, 1)):
+            raise KeyboardInterrupt
+
+    next(left)
+    with monkeypatch.context() as patch:
+        patch.setattr("gym.dao.library_file.write_atomic", killed)
+        patch.setattr("gym.dao.checkpoint.write_atomic", killed)
+        assert terminal.gym("sync").code == 130
+    assert texts(terminal.done("sync")) == [f"G0 {TEXTS[0]}"]
+    assert terminal.gym("verify").code == 0
+    assert library_command(terminal, "verify")["events"] == 1
+
+
+def test_an_altered_checkpoint_is_not_taken_for_a_lie_of_the_node(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file = terminal.folder / "dao.checkpoint.json"
+    file.write_text(file.read_text().replace(CONTENTS[0].digest.hex(), CONTENTS[1].digest.hex()))
+    found = terminal.gym("sync")
+    assert (found.code, "cannot be read as a checkpoint: delete it, and all is read again" in found.line) == (2, True)
+    file.unlink()
+    assert texts(terminal.done("sync")) == [f"G0 {TEXTS[0]}"]
+
+
+def test_what_was_synced_before_the_contracts_were_final_is_verified(community: Any, tmp_path: Path) -> None:
+    young = Deployment.of(community.contracts, community.node.web3.eth.block_number)
+    node = Terminal(tmp_path / "young", community.node.url, young)
+    assert node.done("sync")["experiences"] == []
+    assert {check["verdict"] for check in node.done("verify")["checks"]} == {"same"}
+
+
+def test_the_key_in_an_ipfs_url_is_neither_shown_nor_kept(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest, POISON.digest)
+    settle(community)
+    (terminal.folder / "content" / CONTENTS[0].cid).unlink()
+    for typed in (("sync",), ("sync", "--json"), ("verify",)):
+        found = terminal.gym(*typed, "--ipfs", "http://user:SECRET@127.0.0.1:9/v0/SECRET?key=SECRET")
+        assert (found.code, "http://127.0.0.1:9" in found.out, "SECRET" in found.out + found.err) == (1, True, False)
+    assert not any("SECRET" in file.read_text() for file in terminal.folder.rglob("*") if file.is_file())
+
+
+def test_an_ipfs_node_that_goes_away_in_the_end_is_told(community: Any, tmp_path: Path) -> None:
+    class Leaving(Folder):
+        def unpin(self, cids: Any) -> None:
+            raise ConnectionFailed("gone")
+
+    with connected(community.node.url, Deployment.of(community.contracts, 1)) as there:
+        found = sync(there, read_on(there, tmp_path / "read.json"), [Folder(tmp_path)])
+    assert pin(Leaving(tmp_path), found, {CONTENTS[0].cid}) == (Missing(CONTENTS[0].cid, "not let go: gone"),)
+
+
 def test_content_that_nobody_has_is_named_and_the_sync_fails(
     community: Any, deployment: Deployment, tmp_path: Path
 ) -> None:
@@ -175,6 +310,10 @@ def test_content_that_nobody_has_is_named_and_the_sync_fails(
     assert [one["text"] for one in told["experiences"]] == [TEXTS[0]]
     assert [one["cid"] for one in told["missing"]] == [CONTENTS[1].cid]
     assert f" {CONTENTS[1].cid}: content: no such file or directory" in node.gym("sync").out
+    assert (
+        "what is missing: copy its file into 'content' from whoever proposed it or has synced it"
+        in node.gym("sync").out
+    )
     assert "unknown: contents: 1 content missing" in node.gym("verify").out
     (node.folder / "content" / CONTENTS[1].cid).write_bytes(CONTENTS[1].data.replace(b"convert", b"confuse"))
     assert "does not hash to it" in node.done("sync", code=1)["missing"][0]["reason"]
@@ -206,6 +345,61 @@ def test_a_library_of_ones_own_is_never_overwritten(community: Any, terminal: Te
     told = terminal.gym("sync", "--library", "voted.json")
     assert "note: G0 was added to voted.json by hand and leaves it" in told.err
     assert json.loads((terminal.folder / "voted.json").read_text())["experiences"] == {}
+
+
+def test_an_edit_of_a_synced_library_is_told_and_kept(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file, aside = terminal.folder / "experiences.json", terminal.folder / "experiences.edited-1.json"
+    right = file.read_text()
+    file.write_text(right.replace("split it", "skip it"))
+    edited = file.read_text()
+    told = terminal.gym("sync")
+    assert (
+        "note: experiences.json was edited since the last sync; what it said is kept as experiences.edited-1.json"
+        in told.err
+    )
+    assert (aside.read_text(), file.read_text()) == (edited, right)
+    by_hand = ExperienceManager(file)
+    by_hand.add(TEXTS[1])
+    by_hand.save()
+    assert "kept as experiences.edited-2.json" in terminal.gym("sync").err
+    file.write_text("torn {")
+    assert "kept as experiences.edited-3.json" in terminal.gym("sync").err
+    community.accept(CONTENTS[1].digest)
+    settle(community)
+    assert "note" not in terminal.gym("sync").err
+
+
+def test_the_journal_shows_what_leaves(community: Any, terminal: Terminal) -> None:
+    community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    community.send(community.contracts.registry.functions.disable(CONTENTS[0].digest), community.guardian)
+    community.accept(CONTENTS[1].digest)
+    settle(community)
+    terminal.done("sync")
+    shown = subprocess.run(
+        [sys.executable, "-m", "gym", "library", "log"], cwd=terminal.folder, capture_output=True, text=True
+    ).stdout
+    assert "import +G0 " in shown
+    assert "import -G0, +G1 " in shown
+
+
+def test_an_old_library_never_takes_the_place_of_todays_unasked(community: Any, terminal: Terminal) -> None:
+    block = community.accept(CONTENTS[0].digest)
+    settle(community)
+    terminal.done("sync")
+    file = terminal.folder / "experiences.json"
+    before = file.read_text()
+    wrong = terminal.gym("sync", "--at-block", block - 1)
+    assert (wrong.code, "--at-block takes --library FILE: an old library would take the place" in wrong.err) == (
+        2,
+        True,
+    )
+    assert file.read_text() == before
+    terminal.done("sync", "--at-block", block - 1, "--library", "experiences.json")
 
 
 def test_verify_finds_what_was_changed_afterwards(community: Any, terminal: Terminal) -> None:
@@ -260,6 +454,7 @@ def test_an_ipfs_node_keeps_what_is_active_and_lets_go_what_has_left(
         community.decide(removal, EVERYONE)
         community.finalize(removal)
         settle(community)
+        terminal.done("history")  # which reads on, and lets nothing go
         terminal.done("sync", "--ipfs", url)
         assert pinned(paths) == ["add pin=true", f"pin/rm arg={CONTENTS[0].cid}"]
         terminal.done("sync", "--ipfs", url, "--no-pin")
@@ -333,7 +528,7 @@ def test_three_nodes_agree_and_any_past_library_is_rebuilt(
         assert {check["verdict"] for check in late.done("verify", "--library", f"at-{block}.json")["checks"]} == {
             "same"
         }
-    beyond = late.gym("sync", "--at-block", 10**6)
+    beyond = late.gym("sync", "--at-block", 10**6, "--library", "then.json")
     assert (beyond.code, "is not among those that are final" in beyond.line) == (2, True)
 
 

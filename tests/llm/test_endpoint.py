@@ -1,7 +1,9 @@
 """From a model's name to a model: which server, which key, and what is checked before anything is spent."""
 
 import socket
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -94,6 +96,29 @@ async def test_a_scripted_model_is_found_by_its_import_path() -> None:
         with pytest.raises(ConfigError):
             async with open_model(Endpoint(wrong), {}):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            "return messages[-1]['content']",
+            "raised TypeError: 'Message' object is not subscriptable (mine_wrong.py, line 2)",
+        ),
+        ("return None", "returned None: a script returns a text"),
+    ],
+)
+async def test_a_script_that_fails_is_told_in_one_line(
+    body: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine_wrong.py").write_text(f"def reply(messages, sampling):\n    {body}\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "mine_wrong", raising=False)
+    async with open_model(Endpoint("scripted:mine_wrong:reply"), {}) as model:
+        with pytest.raises(ConfigError) as failed:
+            await model.complete(ASK, Sampling())
+    assert str(failed.value) == f"scripted model 'scripted:mine_wrong:reply' {told}"
 
 
 async def test_preflight_accepts_a_listed_model_and_spends_nothing() -> None:

@@ -368,7 +368,18 @@ def _refusal(item: Rejected) -> dict[str, str]:
 
 
 def _what(event: Event) -> str:
-    return f"{event.option} {', '.join(event.after)}".strip() if event.accepted else f"{event.option} refused"
+    if not event.accepted:
+        return f"{event.option} refused"
+    signed = event.option == "import"  # which may bring, change and take out at once
+    ids = (f"{_sign(event, id)}{id}" if signed else id for id in event.after)
+    return f"{event.option} {', '.join(ids)}".strip()
+
+
+def _sign(event: Event, id: str) -> str:
+    """`-` for what an event took out, `+` for what it brought."""
+    if event.after[id] is None:
+        return "-"
+    return "" if event.before.get(id) else "+"
 
 
 def _story(event: Event) -> str:

@@ -62,6 +62,16 @@ def shown(text: str, limit: int = 60) -> str:
     return repr(text if len(text) <= limit else text[: limit - 1].rstrip() + "…")
 
 
+def visible_line(text: str, limit: int = 300) -> str:
+    """What others wrote, as a message may quote it: one line without characters that steer a terminal, cut at its end.
+
+    >>> visible_line("red\\x1b[2J\\nalert")
+    'red [2J alert'
+    """
+    line = _composed_line(text[: 4 * limit])
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
 def cut_middle(text: str, limit: int) -> str:
     """`text` itself up to `limit` characters; else its head and tail around a line that says how much is missing.
 

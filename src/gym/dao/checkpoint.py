@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from gym.core.value import Value
 from gym.dao.deployment import Deployment
 from gym.dao.history import Cause, Change, Past, beginning, replay
-from gym.errors import ConfigError
+from gym.errors import ConfigError, HistoryMismatch
 from gym.files import write_atomic
 
 Hash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -63,11 +63,13 @@ class Checkpoint(Value):
         except FileNotFoundError:
             return cls.before(deployment)
         except (OSError, ValidationError) as error:
-            raise ConfigError(
-                f"{str(path)!r} cannot be read as a checkpoint: delete it, and all is read again"
-            ) from error
+            raise _unreadable(path) from error
         if (found.chain_id, found.registry) != (deployment.chain_id, deployment.registry):
             raise ConfigError(f"{str(path)!r} is the checkpoint of another registry: give another --checkpoint")
+        try:
+            found.past()
+        except HistoryMismatch as error:  # it was proven when it was written, so the file was altered since
+            raise _unreadable(path) from error
         return found
 
     def write(self, path: Path) -> None:
@@ -86,3 +88,7 @@ class Checkpoint(Value):
     def back_to(self, block: int, block_hash: str | None) -> "Checkpoint":
         """As it was when it had read up to that block."""
         return self.model_copy(update={"block": block, "block_hash": block_hash, "entries": self.upto(block)})
+
+
+def _unreadable(path: Path) -> ConfigError:
+    return ConfigError(f"{str(path)!r} cannot be read as a checkpoint: delete it, and all is read again")

@@ -1,21 +1,23 @@
 """Where a community's contracts are: one small file that every command reads, with no address of a node and no key in it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from gym.core.value import Value
 from gym.dao.artifacts import artifact
 from gym.dao.contracts import NOBODY, Contracts, attach
-from gym.dao.rpc import connect, host, translated
-from gym.dao.units import Units
+from gym.dao.rpc import connect, translated
+from gym.dao.units import Units, host
 from gym.errors import ConfigError, MissingExtra
 from gym.files import write_atomic
 
 try:
+    from eth_typing import ChecksumAddress
     from web3 import Web3
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
@@ -33,6 +35,11 @@ class Deployment(Value):
     token: str = Field(pattern=f"^{ADDRESS}$")
     block: int = Field(ge=0)
     """The one in which they were made: nothing happened before."""
+
+    @field_validator("governor", "registry", "staking", "token")
+    @classmethod
+    def _in_one_form(cls, address: str) -> str:
+        return _checksummed(address)
 
     @classmethod
     def of(cls, contracts: Contracts, block: int) -> "Deployment":
@@ -54,7 +61,12 @@ class Deployment(Value):
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
-            raise ConfigError(f"{str(path)!r} is no deployment file: {where}: {first['msg']}") from error
+            told = (
+                "expected 0x and 40 hex digits"
+                if first["type"] == "string_pattern_mismatch"
+                else first["msg"].removeprefix("Value error, ")
+            )
+            raise ConfigError(f"{str(path)!r} is no deployment file: {where}: {told}") from error
 
     def write(self, path: Path) -> None:
         """Keep it; raises `StorageError`."""
@@ -91,11 +103,22 @@ def community(url: str, deployment: Deployment) -> Iterator[Community]:
         yield Community(web3, deployment, contracts, Units.of(contracts.token))
 
 
-def checked_address(web3: Web3, text: str, what: str) -> str:
-    """The address in its one form; raises `ConfigError` when it is none, or nobody's."""
-    if not web3.is_address(text) or text.lower() == NOBODY:
+def checked_address(text: str, what: str) -> ChecksumAddress:
+    """The address in its one form; raises `ConfigError` when it is none, nobody's, or mistyped by its checksum."""
+    if not re.fullmatch(ADDRESS, text) or text.lower() == NOBODY:
         raise ConfigError(f"{text!r} is no address for {what}: expected 0x and 40 hex digits")
-    return web3.to_checksum_address(text)
+    try:
+        return _checksummed(text)
+    except ValueError as error:
+        raise ConfigError(f"{text!r} is no address for {what}: {error}") from error
+
+
+def _checksummed(text: str) -> ChecksumAddress:
+    """With the checksum in its letters' case (EIP-55); raises `ValueError` where they are mixed in another way."""
+    address, digits = Web3.to_checksum_address(text), text[2:]
+    if text != address and digits not in (digits.lower(), digits.upper()):
+        raise ValueError("its checksum (EIP-55) is wrong, so a character of it was mistyped")
+    return address
 
 
 def _require_chain(web3: Web3, url: str, deployment: Deployment) -> None:

@@ -7,11 +7,13 @@ from gym.dao.contracts import NOBODY, UNOWNED, Settings, deploy, deploy_token
 from gym.dao.deployment import Deployment, checked_address
 from gym.dao.sending import Quote, Sender
 from gym.dao.units import Units
-from gym.errors import MissingExtra
+from gym.errors import ConfigError, MissingExtra
 
 try:
+    from eth_typing import ChecksumAddress
     from web3 import Web3
     from web3.contract.contract import ContractConstructor
+    from web3.exceptions import BadFunctionCallOutput, ContractLogicError
     from web3.types import TxReceipt
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
@@ -42,36 +44,63 @@ class Founding(NamedTuple):
             threshold=units.parsed(self.threshold),
             bond=0 if self.bond.strip() == "0" else units.parsed(self.bond),
             quorum_percent=self.quorum,
-            treasury=checked_address(web3, self.treasury, "the treasury") if self.treasury else UNOWNED,
-            guardian=checked_address(web3, self.guardian, "the guardian") if self.guardian else NOBODY,
+            treasury=checked_address(self.treasury, "the treasury") if self.treasury else UNOWNED,
+            guardian=checked_address(self.guardian, "the guardian") if self.guardian else NOBODY,
             guardian_until=now + self.guardian_days * DAY if self.guardian else 0,
         )
 
 
-def found(web3: Web3, sender: Sender, told: Founding) -> Deployment:
-    """Make the contracts; raises like `Sender.send`."""
-    units = _units(web3, told)
+class Plan(NamedTuple):
+    """What is to be made: checked, and in the chain's units."""
+
+    settings: Settings
+    units: Units
+    supply: int
+    """Of the token, in its smallest unit."""
+    token: ChecksumAddress | None
+    """None: it is to be made too."""
+
+
+def planned(web3: Web3, told: Founding) -> Plan:
+    """The founder's choice, checked; raises `ConfigError` for what is none, or could never be used."""
+    token, units, supply = _token(web3, told)
     settings = told.settings(web3, units)
+    if settings.threshold > supply:
+        raise ConfigError(
+            f"nobody could ever propose: the threshold is {units.told(settings.threshold)}, and there are only "
+            f"{units.told(supply)}"
+        )
+    return Plan(settings, units, supply, token)
+
+
+def found(web3: Web3, sender: Sender, plan: Plan) -> Deployment:
+    """Make the contracts; raises like `Sender.send`."""
     first = web3.eth.block_number
 
     def send(call: ContractConstructor, what: str) -> TxReceipt:
         return sender.send(call, what)
 
-    token = told.token or deploy_token(web3, send, units.parsed(told.supply))
-    return Deployment.of(deploy(web3, send, settings, token=web3.to_checksum_address(token)), first)
+    token = plan.token or deploy_token(web3, send, plan.supply)
+    return Deployment.of(deploy(web3, send, plan.settings, token=token), first)
 
 
-def founding_quotes(web3: Web3, sender: Sender, told: Founding) -> tuple[Quote, ...]:
+def founding_quotes(sender: Sender, plan: Plan) -> tuple[Quote, ...]:
     """What making the contracts takes: each needs the one before, so figures of a measurement stand for an estimate."""
-    units = _units(web3, told)
-    told.settings(web3, units)
-    units.parsed(told.supply)
-    made: tuple[Name, ...] = ("GymStaking", "GymGovernor") if told.token else ("GymToken", "GymStaking", "GymGovernor")
+    made: tuple[Name, ...] = ("GymStaking", "GymGovernor") if plan.token else ("GymToken", "GymStaking", "GymGovernor")
     return tuple(sender.quote_of(GAS[name], f"make {name}") for name in made)
 
 
-def _units(web3: Web3, told: Founding) -> Units:
+def _token(web3: Web3, told: Founding) -> tuple[ChecksumAddress | None, Units, int]:
+    """The token's address, units and supply."""
     if told.token is None:
-        return Units()
-    address = web3.to_checksum_address(checked_address(web3, told.token, "the token"))
-    return Units.of(web3.eth.contract(address=address, abi=artifact("GymToken").abi))
+        return None, Units(), Units().parsed(told.supply)
+    address = checked_address(told.token, "the token")
+    if not web3.eth.get_code(address):
+        raise ConfigError(
+            f"there is no contract at {address}, the token: is it on this chain (id {web3.eth.chain_id})?"
+        )
+    token = web3.eth.contract(address=address, abi=artifact("GymToken").abi)
+    try:
+        return address, Units.of(token), token.functions.totalSupply().call()
+    except (BadFunctionCallOutput, ContractLogicError) as error:
+        raise ConfigError(f"the contract at {address} is no token (ERC-20)") from error

@@ -3,6 +3,7 @@
 Errors of the libraries below may quote what they were given, so they are never passed on, not even as a cause.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from json import JSONDecodeError
@@ -43,15 +44,26 @@ def _unlocked(path: Path, ask: Callable[[str], str], password: str | None) -> Lo
     except (OSError, UnicodeDecodeError) as error:
         told = error.strerror if isinstance(error, OSError) else "not a text"
         raise ConfigError(f"keystore {str(path)!r} cannot be read: {told}") from None
+    damaged = ConfigError(f"{str(path)!r} is no keystore file (JSON, version 3) as geth, cast or eth-account writes it")
+    if not _is_keystore(locked):
+        raise damaged
     if password is None:
         password = ask(f"Password of {path.name}")
-    damaged = ConfigError(f"{str(path)!r} is no keystore file (JSON, version 3) as geth, cast or eth-account writes it")
     try:
         return _from_key(Account.decrypt(locked, password), str(damaged))
-    except (JSONDecodeError, KeyError, TypeError, AttributeError, NotImplementedError):
+    except (JSONDecodeError, KeyError, TypeError, AttributeError, ArithmeticError, NotImplementedError):
         raise damaged from None
     except ValueError as error:
         raise (ConfigError(f"wrong password for keystore {str(path)!r}") if "MAC" in str(error) else damaged) from None
+
+
+def _is_keystore(text: str) -> bool:
+    """Whether a password is worth asking for."""
+    try:
+        found = json.loads(text)
+    except (JSONDecodeError, RecursionError):
+        return False
+    return isinstance(found, dict) and {"crypto", "version"} <= {key.lower() for key in found}
 
 
 def _from_key(key: str | bytes, otherwise: str) -> LocalAccount:

@@ -3,8 +3,9 @@
 The library and its journal are those that every command reads. Each sync that changes something is one event of the journal.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -19,7 +20,7 @@ from gym.dao.reading import Header
 from gym.errors import ConfigError, LibraryError
 from gym.files import write_atomic
 
-JOURNAL = "journal.jsonl"
+JOURNAL, ACTOR = "journal.jsonl", "vote"
 
 
 class Provenance(Value):
@@ -89,6 +90,13 @@ def read_provenance(library: Path) -> Provenance:
         raise ConfigError(f"{str(file)!r} is damaged: sync again") from error
 
 
+def left(library: Path, now: Provenance) -> frozenset[str]:
+    """Addresses of what was active when the library at this path was last synced, and is no more."""
+    if not provenance_path(library).exists():
+        return frozenset()
+    return _active(read_provenance(library)) - _active(now)
+
+
 def read_synced(library: Path) -> Library:
     """The library at this path; raises `LibraryError`."""
     try:
@@ -109,18 +117,54 @@ def require_synced(library: Path, deployment: Deployment) -> None:
         raise ConfigError(f"{str(library)!r} is the library of registry {found.registry}: give --library another file")
 
 
+def set_aside(library: Path, new: Library) -> Path | None:
+    """Keep a copy of a synced library that somebody has edited since, which `new` would overwrite; where it is.
+
+    A sync that was killed leaves what some sync wrote, which is nobody's edit.
+    """
+    if not library.exists():
+        return None
+    data = library.read_bytes()
+    try:
+        digest = Library.from_json(data.decode()).digest
+    except (UnicodeDecodeError, LibraryError):
+        digest = ""
+    if digest in (
+        new.digest,
+        read_provenance(library).library_digest,
+        *_last_synced(_events(_beside(library, JOURNAL))),
+    ):
+        return None
+    copy = next(file for n in count(1) if not (file := library.with_name(f"{library.stem}.edited-{n}.json")).exists())
+    write_atomic(copy, data)
+    return copy
+
+
+def _last_synced(events: Sequence[journal.Event]) -> Iterator[str]:
+    """Digests of what the last two syncs wrote, by the journal."""
+    for event in [event for event in events if event.actor == ACTOR][-2:]:
+        yield journal.replay(events, event.seq).digest
+
+
 def write_synced(library: Path, accepted: Accepted, provenance: Provenance, at: Header) -> tuple[str, ...]:
-    """Write all three, the library last; the ids of what somebody had added to it by hand, which leaves."""
+    """Write all three; the ids of what somebody had added to the library by hand, which leaves.
+
+    The provenance comes first: where a kill leaves it alone, the next sync knows that the rest is its own.
+    """
     file = _beside(library, JOURNAL)
     events = _events(file)
     before = journal.replay(events)
     time = datetime.fromtimestamp(at.time, UTC).isoformat(timespec="seconds")
     told = f"change {provenance.version} of registry {provenance.registry} at block {at.number}"
-    new = journal.record_import(events, accepted.library, actor="vote", at=time, reason=told)
-    write_atomic(file, "".join(event.to_line() for event in (*events, *new)))
+    new = journal.record_import(events, accepted.library, actor=ACTOR, at=time, reason=told)
     write_atomic(provenance_path(library), provenance.model_dump_json(indent=2) + "\n")
+    write_atomic(file, "".join(event.to_line() for event in (*events, *new)))
     write_atomic(library, accepted.library.to_json())
     return tuple(entry.id for entry in before if not any(name.startswith(FROM) for name in entry.origin))
+
+
+def _active(told: Provenance) -> frozenset[str]:
+    return frozenset(source.cid for source in (*told.entries, *told.missing, *told.refused))
 
 
 def _events(file: Path) -> Sequence[journal.Event]:

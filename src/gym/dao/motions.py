@@ -1,6 +1,7 @@
 """Proposals as steps to send: the bond approved where it is not, then the proposal itself, tried before anything is paid."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gym.core.text import count
 from gym.dao.content import cid_of_digest, digest_of_cid
@@ -68,8 +69,20 @@ def staked(community: Community, sender: ChecksumAddress, amount: int) -> Iterat
     balance = contracts.token.functions.balanceOf(sender).call()
     if balance < amount:
         raise ConfigError(f"account {sender} has {community.units.told(balance)}, and {told} were to be staked")
-    call, holder = contracts.staking.functions.stake(amount), contracts.staking.address
-    return _paid(community, sender, holder, amount, Step(f"stake {told}", call))
+    step = Step(f"stake {told}", contracts.staking.functions.stake(amount))
+    return _paid(community, sender, Taker("the staking contract", contracts.staking.address), amount, step)
+
+
+def sent(community: Community, sender: ChecksumAddress, to: str, amount: int) -> Step:
+    """Give somebody tokens; raises `ConfigError` for who could never use them, or when there are not so many."""
+    named: dict[str, str] = {one.address: name for name, one in community.contracts._asdict().items()}
+    if to in named:
+        raise ConfigError(f"{to} is the {named[to]} contract, which could never give them back: who was meant?")
+    told = community.units.told
+    balance = community.contracts.token.functions.balanceOf(sender).call()
+    if balance < amount:
+        raise ConfigError(f"account {sender} has {told(balance)}, and {told(amount)} were to be sent")
+    return Step(f"send {told(amount)} to {to}", community.contracts.token.functions.transfer(to, amount))
 
 
 def ballot(community: Community, proposal: int, support: str) -> Step:
@@ -86,18 +99,25 @@ def proposal_of(community: Community, receipt: TxReceipt) -> int:
 
 def _proposed(community: Community, sender: ChecksumAddress, call: ContractFunction, what: str) -> Iterator[Step]:
     governor = community.contracts.governor
-    return _paid(community, sender, governor.address, governor.functions.bond().call(), Step(what, call))
+    taker = Taker("the governor", governor.address)
+    return _paid(community, sender, taker, governor.functions.bond().call(), Step(what, call))
 
 
-def _paid(
-    community: Community, sender: ChecksumAddress, taker: ChecksumAddress, amount: int, step: Step
-) -> Iterator[Step]:
+class Taker(NamedTuple):
+    """The contract that takes tokens."""
+
+    name: str
+    address: ChecksumAddress
+
+
+def _paid(community: Community, sender: ChecksumAddress, taker: Taker, amount: int, step: Step) -> Iterator[Step]:
     """The step, after the approval that it lacks. No more is approved than it takes."""
     token = community.contracts.token.functions
     assert isinstance(step.call, ContractFunction)
-    short_of = amount > 0 and token.allowance(sender, taker).call() < amount
+    short_of = amount > 0 and token.allowance(sender, taker.address).call() < amount
     if short_of and lacks_only_allowance(step.call, sender):
-        yield Step(f"let {taker} take {community.units.told(amount)}", token.approve(taker, amount))
+        what = f"let {taker.name} ({taker.address}) take {community.units.told(amount)}"
+        yield Step(what, token.approve(taker.address, amount))
         yield step._replace(after=True)
     else:
         yield step

@@ -65,14 +65,15 @@ class ChainNetwork:
         """
         if self._account is None:
             raise ConfigError("this network only reads: give it an account to propose with")
-        contents = {one.cid: one for entry in batch.values() if (one := Content.of(entry["text"], domain=self._domain))}
+        offered = [Content.of(entry["text"], domain=self._domain) for entry in batch.values()]
+        contents = {content.cid: content for content in offered}
         with community(self._rpc, self._deployment) as there:
             known = proposed(there)
             new = [content for content in contents.values() if content.cid not in known]
             for store in self._stores:
                 for content in new:
                     store.put(content.data)
-            sender = Sender(there.web3, self._account, agree=self._agree)
+            sender = Sender(there.web3, self._account, chain_id=self._deployment.chain_id, agree=self._agree)
             for start in range(0, len(new), MAX_BATCH):
                 cids = [content.cid for content in new[start : start + MAX_BATCH]]
                 sender.carry_out([*addition(there, sender.address, cids)])

@@ -7,7 +7,7 @@ from gym.dao.content import cid_of_digest, digest_of_cid
 from gym.dao.deployment import Community
 from gym.dao.logs import events
 from gym.dao.reverts import STATES
-from gym.dao.units import short
+from gym.dao.units import moment, short
 from gym.errors import ConfigError
 
 Kind = Literal["addition", "removal", "replacement", "batch", "guardian"]
@@ -42,6 +42,19 @@ class Proposal(NamedTuple):
     opens: int
     ends: int
     valid_until: int
+    bond: int
+
+    @property
+    def refused(self) -> bool:
+        """Whether enough voted and two thirds of them against, which loses the bond."""
+        votes = self.votes_for + self.votes_against
+        enough = self.quorum is not None and votes + self.abstained >= self.quorum
+        return self.state == "rejected" and enough and 3 * self.votes_against >= 2 * votes
+
+    @property
+    def standing(self) -> str:
+        """Its state in words, with when that changes."""
+        return _standing(self)
 
     @property
     def open(self) -> bool:
@@ -94,6 +107,7 @@ def read(community: Community, id: int, reason: str = "") -> Proposal:
         opens=opens,
         ends=ask.proposalDeadline(id).call(),
         valid_until=ask.validUntil(id).call(),
+        bond=ask.bond().call(),
     )
 
 
@@ -103,15 +117,31 @@ def proposals(community: Community, wanted: Callable[[str], bool] = lambda _: Tr
     return tuple(read(community, one.id, one.reason) for one in made(community) if wanted(STATES[state(one.id).call()]))
 
 
-def find(community: Community, name: str) -> Proposal:
-    """The proposal called so: its number, the first digits of it, or the address of content that an unfinished one is about.
+def unsettled(community: Community) -> tuple[Proposal, ...]:
+    """Those that nobody finalized, the oldest first: each is open, or waits for somebody to finalize it."""
+    event = community.contracts.governor.events.ProposalFinalized()
+    logs = events(event, community.deployment.block, community.web3.eth.block_number)
+    done = {log["args"]["proposalId"] for log in logs}
+    return tuple(read(community, one.id, one.reason) for one in made(community) if one.id not in done)
 
-    Raises `ConfigError` when there is none, or more than one.
+
+def find(community: Community, name: str) -> Proposal:
+    """The proposal called so: its number, the first digits of it, or the address of content that it is about.
+
+    By content, those that can still change the library come first, then those that nobody finalized. Raises
+    `ConfigError` when there is none, or more than one.
     """
     if name.isdecimal():
         return _one([read(community, one.id, one.reason) for one in _beginning(made(community), name)], name)
-    address = experience_address(name)
-    return _one([one for one in proposals(community, UNFINISHED.__contains__) if address in one.concerns], name)
+    try:
+        address = experience_address(name)
+    except ConfigError as error:
+        raise ConfigError(
+            f"{name!r} names no proposal: give its number, the first digits of it ({SHORTEST} or more), or the address (CID) "
+            f"of what it is about, as `gym dao status` shows them{f' ({error})' if name.startswith('b') else ''}"
+        ) from error
+    about = [one for one in unsettled(community) if address in one.concerns]
+    return _one([one for one in about if one.state in UNFINISHED] or about, name)
 
 
 def experience_address(name: str) -> str:
@@ -136,8 +166,30 @@ def _one(found: Sequence[Proposal], name: str) -> Proposal:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ConfigError(f"no proposal {name!r}: `gym dao status` lists those that are open")
-    raise ConfigError(f"{name!r} can be any of {', '.join(short(one.id) for one in found)}: give the proposal's number")
+        raise ConfigError(f"no proposal {name!r}: `gym dao status` lists those that are open, with --all every one")
+    each = ", ".join(f"{short(one.id)} ({one.kind}, {one.state})" for one in found)
+    raise ConfigError(f"{name!r} can be any of {each}: give the proposal's number")
+
+
+def _standing(one: Proposal) -> str:
+    back = "finalize it to get the bond back" if one.bond else "finalizing it settles that"
+    match one.state:
+        case "in review":
+            return f"in review until {moment(one.opens)}, then open for votes until {moment(one.ends)}"
+        case "open for votes":
+            return f"open for votes until {moment(one.ends)}, then anyone may finalize it"
+        case "accepted, to be finalized":
+            return f"accepted: anyone may finalize it until {moment(one.valid_until)}"
+        case "rejected" if not one.settled and one.refused and one.bond:
+            return "rejected by two thirds, not finalized: its bond will go to the treasury"
+        case "rejected" if not one.settled:
+            return f"rejected, not finalized: {back}"
+        case "expired" if not one.settled:
+            return f"expired, as nobody finalized it until {moment(one.valid_until)}: {back}"
+        case "executed":
+            return "carried out"
+        case _:
+            return one.state
 
 
 def _addresses(digests: Sequence[Any]) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ Final is what the chain calls `finalized`. A chain without that tag, or a user w
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gym.core.text import count
 from gym.dao.checkpoint import Checkpoint, Entry
 from gym.dao.deployment import Community
 from gym.dao.history import Cause, Past
 from gym.dao.logs import events
+from gym.dao.rpc import rpc_code
 from gym.errors import HistoryMismatch, MissingExtra, ServerFailed
 
 try:
@@ -20,6 +22,8 @@ except ImportError as error:
 
 DEPTH = 64
 """Blocks on top that make one final where the chain does not say: two epochs of Ethereum."""
+TOO_MANY = -32_005
+"""A node's code for more requests than it takes (EIP-1474)."""
 
 
 class Header(NamedTuple):
@@ -49,22 +53,41 @@ class Read(NamedTuple):
     """Changes that were not known."""
     taken_back: int
     """Changes that were known, and are no longer on the chain."""
+    final: int
+    """The last block that is final by what is asked now; before `head` where more was read when less was asked."""
+    waiting: int
+    """Changes in later blocks than `head`, which wait to become final."""
+    last: int
+    """The chain's last block."""
+
+    @property
+    def wait(self) -> str | None:
+        """Said of what waits, if anything does."""
+        if not self.waiting:
+            return None
+        waits = "waits" if self.waiting == 1 else "wait"
+        return f"{count(self.waiting, 'change')} {waits} to become final (block {self.last}, final so far {self.final})"
 
 
 def advance(community: Community, known: Checkpoint, *, confirmations: int | None = None) -> Read:
     """Read on to the last final block, from where the chain still agrees with what is known.
 
-    `confirmations` counts blocks on top instead of asking the chain what is final. Raises `HistoryMismatch` when events do
-    not lead to what the registry holds, `ServerFailed` when the chain changed while it was read.
+    `confirmations` counts blocks on top instead of asking the chain what is final. What is known beyond that, and is still
+    on the chain, is kept: who once asked for fewer blocks on top has not seen a reorganisation. Raises `HistoryMismatch` when
+    events do not lead to what the registry holds, `ServerFailed` when the chain changed while it was read.
     """
-    head = final(community, confirmations)
-    base = _agreed(community, known, head)
+    _require_not_behind(community, known)
+    settled = final(community, confirmations)
+    base = _agreed(community, known)
+    head = settled if base.block <= settled.number else Header.of(community.web3.eth.get_block(base.block))
     entries = (*base.entries, *_entries(community, base.block + 1, head.number))
     told = {"block": head.number, "block_hash": head.hash, "entries": entries}
     found = base.model_copy(update=told)
     past = found.past()
     _require_same(community, past, head)
-    return Read(found, head, past, len(entries) - len(base.entries), len(known.entries) - len(base.entries))
+    new, gone = len(entries) - len(base.entries), len(known.entries) - len(base.entries)
+    waiting = community.contracts.registry.functions.version().call() - past.version
+    return Read(found, head, past, new, gone, settled.number, max(0, waiting), community.web3.eth.block_number)
 
 
 def final(community: Community, confirmations: int | None = None) -> Header:
@@ -82,15 +105,27 @@ def final(community: Community, confirmations: int | None = None) -> Header:
 def _finalized(community: Community) -> BlockData | None:
     try:
         return community.web3.eth.get_block("finalized")
-    except Web3RPCError:  # also when there is none yet
+    except Web3RPCError as error:  # also when there is none yet
+        if rpc_code(error) == TOO_MANY:
+            raise  # a chain that has the tag must not be counted for being asked too often
         return None
 
 
-def _agreed(community: Community, known: Checkpoint, head: Header) -> Checkpoint:
+def _require_not_behind(community: Community, known: Checkpoint) -> None:
+    """A node that has not come as far as was read before would look as if the chain had taken changes back."""
+    last = community.web3.eth.block_number
+    if last < known.block and known.block_hash is not None:
+        raise ServerFailed(
+            f"this node is at block {last}, and block {known.block} was read before: it is behind, so wait, or ask another "
+            "(where the chain itself began anew, delete the checkpoint)"
+        )
+
+
+def _agreed(community: Community, known: Checkpoint) -> Checkpoint:
     """What is known up to the last block that this chain has too; each change's block is a place to go back to."""
     places = [(known.block, known.block_hash), *((entry.block, entry.block_hash) for entry in reversed(known.entries))]
     for number, hash in places:
-        if hash is not None and number <= head.number and _hash(community, number) == hash:
+        if hash is not None and _hash(community, number) == hash:
             return known.back_to(number, hash)
     return Checkpoint.before(community.deployment)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
+from gym.core.text import visible_line
 from gym.dao.artifacts import Name, artifact
 from gym.dao.content import cid_of_digest
 from gym.dao.units import Units, moment, short
@@ -88,7 +89,7 @@ class Revert(NamedTuple):
 def said(refusal: ContractLogicError) -> str:
     """Why a call was refused, in one line."""
     revert = decoded(refusal)
-    return str(revert) if revert else (refusal.message or str(refusal)).splitlines()[0]
+    return str(revert) if revert else visible_line(refusal.message or str(refusal))
 
 
 def decoded(refusal: ContractLogicError) -> Revert | None:
@@ -96,7 +97,10 @@ def decoded(refusal: ContractLogicError) -> Revert | None:
     data = refusal.data
     if not isinstance(data, str) or not data.startswith("0x"):
         return None
-    raw = bytes.fromhex(data[2:])
+    try:
+        raw = bytes.fromhex(data[2:])
+    except ValueError:
+        return None
     found = _errors().get(raw[:4])
     if found is None:
         return None

@@ -6,9 +6,11 @@ A URL's path may hold a key, so messages name the host alone.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
+from gym.core.text import visible_line
+from gym.dao.answers import well_formed
 from gym.dao.reverts import said
+from gym.dao.units import host, is_http
 from gym.errors import (
     AccessDenied,
     ConfigError,
@@ -22,6 +24,7 @@ from gym.errors import (
 )
 
 try:
+    import requests
     from web3 import Web3
     from web3.exceptions import (
         BadFunctionCallOutput,
@@ -32,6 +35,7 @@ try:
     )
     from web3.middleware import ExtraDataToPOAMiddleware
     from web3.providers.rpc import HTTPProvider
+    from web3.providers.rpc.utils import ExceptionRetryConfiguration
     from web3.types import RPCEndpoint, RPCResponse
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
@@ -44,34 +48,28 @@ class Rpc(HTTPProvider):
 
     def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
         self.host = host(url)
-        super().__init__(url, request_kwargs={"timeout": timeout_s})
+        again = ExceptionRetryConfiguration(errors=(requests.ConnectionError, requests.HTTPError))  # but not TimedOut
+        super().__init__(url, request_kwargs={"timeout": timeout_s}, exception_retry_configuration=again)
 
     def make_request(self, method: RPCEndpoint, params: Any) -> RPCResponse:
         try:
-            return super().make_request(method, params)
+            answer = super().make_request(method, params)
         except OSError as error:  # whatever `requests` raises is one
             raise _failure(self.host, error) from None
         except ValueError:
             raise ServerFailed(f"{self.host} answers, but not as a node of a chain (JSON-RPC) does") from None
+        if not well_formed(method, answer):
+            raise ServerFailed(f"{self.host} answers {method} in a way that no node of a chain does")
+        return answer
 
 
 def connect(url: str, *, timeout_s: float = TIMEOUT_S) -> Web3:
     """The node at this URL, which is not asked yet; raises `ConfigError` for what is no http(s) URL."""
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not is_http(url):
         raise ConfigError(f"{host(url)!r} is no URL of a chain's node: expected http:// or https://")
     web3 = Web3(Rpc(url, timeout_s=timeout_s))
     web3.middleware_onion.inject(ExtraDataToPOAMiddleware, layer=0)  # chains of few known makers sign in that field
     return web3
-
-
-def host(url: str) -> str:
-    """Where a URL leads, as a message may say it.
-
-    >>> host("https://me:secret@node.example:8545/v3/key?token=1")
-    'https://node.example:8545'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else url.partition("/")[0]
 
 
 @contextmanager
@@ -90,13 +88,19 @@ def translated() -> Iterator[None]:
     except Web3RPCError as error:
         raise ServerFailed(f"the chain's node refused: {rpc_message(error)}") from error
     except Web3Exception as error:
-        raise ProviderError(f"the chain's node answered something unexpected: {error}") from error
+        raise ProviderError(f"the chain's node answered something unexpected: {visible_line(str(error))}") from error
 
 
 def rpc_message(error: Web3RPCError) -> str:
     """What a node said when it refused."""
     told = (error.rpc_response or {}).get("error")
-    return str(told.get("message", told)) if isinstance(told, dict) else str(error)
+    return visible_line(str(told.get("message", told)) if isinstance(told, dict) else str(error))
+
+
+def rpc_code(error: Web3RPCError) -> int | None:
+    """The number of that."""
+    told = (error.rpc_response or {}).get("error")
+    return told.get("code") if isinstance(told, dict) else None
 
 
 def _failure(where: str, error: OSError) -> ProviderError:

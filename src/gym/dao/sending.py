@@ -40,6 +40,8 @@ class Quote(NamedTuple):
     """Estimated; None when that takes the step before."""
     max_fee: int
     """Wei for a unit of gas, at most."""
+    detail: tuple[str, ...] = ()
+    """What it is about, line by line."""
 
     @property
     def limit(self) -> int | None:
@@ -66,6 +68,8 @@ class Step(NamedTuple):
     call: Call
     after: bool = False
     """Whether it can be tried only when the step before is done."""
+    detail: tuple[str, ...] = ()
+    """What it is about, line by line, for who is asked."""
 
 
 class Sent(NamedTuple):
@@ -79,14 +83,26 @@ class Sent(NamedTuple):
     """Wei."""
 
 
+class Onlooker(NamedTuple):
+    """An account without its key: what it could send can be tried, and not sent."""
+
+    address: ChecksumAddress
+
+
 class Sender:
     """An account whose transactions are signed here; only its `address` is ever shown."""
 
     def __init__(
-        self, web3: Web3, account: LocalAccount, *, agree: Callable[[Quote], bool], timeout_s: float = 180.0
-    ) -> None:
-        """`agree` is asked before each transaction; `timeout_s` is how long to wait for its block."""
-        self._web3, self._account, self._agree, self._timeout_s = web3, account, agree, timeout_s
+        self, web3: Web3, account: LocalAccount | Onlooker, *, chain_id: int, agree: Callable[[Quote], bool],
+        tell: Callable[[str], None] = lambda _: None, timeout_s: float = 180.0,
+    ) -> None:  # fmt: skip
+        """What is signed holds on no chain but `chain_id`, whatever the node says later.
+
+        `agree` is asked before each transaction; `tell` is told its hash before its block is waited for, which takes
+        `timeout_s` at most: who stops then, or loses the node, can look it up.
+        """
+        self._web3, self._account, self._chain_id = web3, account, chain_id
+        self._agree, self._tell, self._timeout_s = agree, tell, timeout_s
         self.sent: list[Sent] = []
 
     def __repr__(self) -> str:
@@ -99,31 +115,41 @@ class Sender:
 
     def quotes(self, steps: Sequence[Step]) -> tuple[Quote, ...]:
         """What the steps would take. Raises `RequestRejected` for what would be refused now."""
-        return tuple(
-            self.quote_of(None, step.what) if step.after else self._quote(step.call, step.what) for step in steps
-        )
+        found = [self.quote_of(None, one.what) if one.after else self._quote(one.call, one.what) for one in steps]
+        return tuple(quote._replace(detail=step.detail) for quote, step in zip(found, steps, strict=True))
 
     def quote_of(self, gas: int | None, what: str) -> Quote:
         """A quote at today's price for so much gas."""
         return Quote(what, gas, self._max_fee())
 
+    def lacking(self, quotes: Sequence[Quote]) -> str | None:
+        """Why the account cannot pay for all of them, when it cannot."""
+        cost = sum(quote.cost or 0 for quote in quotes)
+        balance = self._web3.eth.get_balance(self.address)
+        if balance >= cost:
+            return None
+        what = quotes[0].what if len(quotes) == 1 else "this"
+        return f"account {self.address} has {ether(balance)}, and {what} may cost {ether(cost)}: send it some first"
+
     def carry_out(self, steps: Sequence[Step]) -> TxReceipt:
         """Send one after the other; the last one's receipt. Raises like `send`."""
         *first, last = steps
         for step in first:
-            self.send(step.call, step.what)
-        return self.send(last.call, last.what)
+            self.send(step.call, step.what, step.detail)
+        return self.send(last.call, last.what, last.detail)
 
-    def send(self, call: Call, what: str) -> TxReceipt:
+    def send(self, call: Call, what: str, detail: tuple[str, ...] = ()) -> TxReceipt:
         """Send one transaction and wait for its block.
 
         Raises `ConfigError` when nobody agrees or the account is too poor, `RequestRejected` when a contract refuses.
         """
-        quote = self._quote(call, what)
-        self._require_funds(quote)
+        self._require_nothing_under_way()
+        quote = self._quote(call, what)._replace(detail=detail)
+        if (lacking := self.lacking([quote])) is not None:
+            raise ConfigError(lacking)
         if not self._agree(quote):
             raise ConfigError(f"not sent: {what}" if self.sent else "nothing was sent")
-        receipt = self._mined(self._signed(call, quote))
+        receipt = self._mined(self._signed(call, quote), what)
         if receipt["status"] != 1:
             raise RequestRejected(
                 f"{what}: the transaction {receipt['transactionHash'].to_0x_hex()} was refused in its block"
@@ -142,20 +168,20 @@ class Sender:
         base = self._web3.eth.get_block("latest").get("baseFeePerGas")
         return self._web3.eth.gas_price if base is None else 2 * base + self._web3.eth.max_priority_fee
 
-    def _require_funds(self, quote: Quote) -> None:
-        balance, cost = self._web3.eth.get_balance(self.address), quote.cost
-        assert cost is not None
-        if balance < cost:
+    def _require_nothing_under_way(self) -> None:
+        """A command that was killed while it waited is typed again: what it sent must not be done twice."""
+        count = self._web3.eth.get_transaction_count
+        if count(self.address, "pending") > count(self.address, "latest"):
             raise ConfigError(
-                f"account {self.address} has {ether(balance)}, and {quote.what} may cost {ether(cost)}: send it some first"
+                f"account {self.address} has sent a transaction that is in no block yet: wait for it first"
             )
 
     def _signed(self, call: Call, quote: Quote) -> HexBytes:
-        assert quote.limit is not None
+        assert quote.limit is not None and not isinstance(self._account, Onlooker)  # noqa: PT018 - it only looks on
         eth = self._web3.eth
         told: TxParams = {
             "from": self.address,
-            "chainId": eth.chain_id,
+            "chainId": self._chain_id,
             "nonce": eth.get_transaction_count(self.address, "pending"),
             "gas": quote.limit,
         }
@@ -166,9 +192,11 @@ class Sender:
         signed: SignedTransaction = self._account.sign_transaction(call.build_transaction(told))  # type: ignore[arg-type]
         return signed.raw_transaction
 
-    def _mined(self, raw: HexBytes) -> TxReceipt:
+    def _mined(self, raw: HexBytes, what: str) -> TxReceipt:
         eth = self._web3.eth
-        return eth.wait_for_transaction_receipt(eth.send_raw_transaction(raw), timeout=self._timeout_s)
+        sent = eth.send_raw_transaction(raw)
+        self._tell(f"{what}: sent as {sent.to_0x_hex()}")
+        return eth.wait_for_transaction_receipt(sent, timeout=self._timeout_s)
 
 
 def lacks_only_allowance(call: ContractFunction, sender: ChecksumAddress) -> bool:

@@ -1,13 +1,17 @@
 """Where content is kept: a folder, or an IPFS node by its RPC (kubo's `/api/v0`). Both are re-hashed on every read (SPEC 7.4)."""
 
+import json
+import re
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from gym.core.cid import MAX_BLOCK
 from gym.core.cid import cid as cid_of
+from gym.core.text import visible_line
 from gym.dao.content import Missing, digest_of_cid
+from gym.dao.units import host, is_http
 from gym.errors import ConfigError, ConnectionFailed, MissingExtra, ProviderError, ServerFailed
 from gym.files import write_atomic
 
@@ -50,6 +54,11 @@ class Folder(NamedTuple):
         """What lies here stays: it is needed to rebuild the past."""
 
 
+class _Answer(NamedTuple):
+    status: int
+    data: bytes
+
+
 class IpfsNode:
     """An IPFS node, kubo or another that speaks its RPC, for a `with`. No answer is waited for longer than `timeout_s`."""
 
@@ -57,7 +66,9 @@ class IpfsNode:
         self, url: str, *, timeout_s: float = 10.0, client: httpx.Client | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.name = url
+        if not is_http(url):
+            raise ConfigError(f"{host(url)!r} is no URL of an IPFS node's RPC: expected http:// or https://")
+        self.name = host(url)
         self._base = f"{url.rstrip('/')}/api/v0"
         self._timeout_s, self._clock = timeout_s, clock
         self._client = client or httpx.Client(timeout=timeout_s)
@@ -95,31 +106,37 @@ class IpfsNode:
             except ServerFailed:
                 continue
 
-    def _said(self, call: str, options: dict[str, str], **request: object) -> dict[str, object]:
+    def _said(self, call: str, options: dict[str, str], **request: Any) -> dict[str, object]:
         try:
-            answer = self._client.post(f"{self._base}/{call}", params=options, **request)  # type: ignore[arg-type]
-            said = answer.json() if answer.status_code == 200 else None
-        except httpx.HTTPError as error:
+            answer = self._asked(call, options, **request)
+        except (ConnectionFailed, httpx.HTTPError) as error:
             raise ConnectionFailed(f"{self.name}: {_told(error)}") from error
+        try:
+            said = json.loads(answer.data) if answer.status == 200 else None
         except ValueError:
             said = None
         if not isinstance(said, dict):
-            raise ServerFailed(f"{self.name} refused {call}: {answer.text[:200]}", status=answer.status_code)
+            told = visible_line(answer.data.decode(errors="replace"), 200)
+            raise ServerFailed(f"{self.name} refused {call}: {told}", status=answer.status)
         return said
 
     def _read(self, cid: str) -> bytes:
-        """At most one byte too many, within the time; a node that has not got it may break off in the middle of a 200."""
+        answer = self._asked("cat", {"arg": cid})
+        if answer.status != 200:
+            raise ServerFailed(f"status {answer.status}", status=answer.status)
+        return answer.data
+
+    def _asked(self, call: str, options: dict[str, str], **request: Any) -> _Answer:
+        """At most a piece too many, within the time; a node that has not got it may break off in the middle of a 200."""
         deadline, data = self._clock() + self._timeout_s, bytearray()
-        with self._client.stream("POST", f"{self._base}/cat", params={"arg": cid}) as answer:
-            if answer.status_code != 200:
-                raise ServerFailed(f"status {answer.status_code}", status=answer.status_code)
+        with self._client.stream("POST", f"{self._base}/{call}", params=options, **request) as answer:
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > MAX_BLOCK:
                     break
                 if self._clock() > deadline:
                     raise ConnectionFailed(f"no whole answer in {self._timeout_s:g} s")
-        return bytes(data)
+        return _Answer(answer.status_code, bytes(data))
 
 
 def _address(data: bytes) -> str:
@@ -129,4 +146,5 @@ def _address(data: bytes) -> str:
 
 
 def _told(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    reason = visible_line(re.sub(r"\[Errno -?\d+\] ", "", str(error))) or type(error).__name__
+    return f"nobody answers there ({reason.lower()})" if isinstance(error, httpx.ConnectError) else reason

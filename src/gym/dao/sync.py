@@ -1,15 +1,15 @@
 """A node brought up to date: events read and proven, contents fetched and re-hashed, each text through the node's own gate."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gym.core.admission import Admission
-from gym.core.operation import Admit
+from gym.core.admission import Admission, estimate_tokens
+from gym.core.operation import Admit, Admitted, Experience, Refused
 from gym.dao.accepted import Accepted, rebuilt, sources
 from gym.dao.checkpoint import Checkpoint
-from gym.dao.content import Content, ContentStore, Missing, cid_of_digest, fetch
+from gym.dao.content import Content, ContentStore, Missing, fetch
 from gym.dao.deployment import Community
 from gym.dao.history import Past
 from gym.dao.library_file import Provenance
@@ -17,6 +17,9 @@ from gym.dao.reading import Header, Read, advance
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import ConfigError, ConnectionFailed, ProviderError
+
+MOST_TOKENS = 400
+"""Of one experience: more than 32 words of any language take, since a word can be as long as a block of content."""
 
 
 class Synced(NamedTuple):
@@ -36,8 +39,15 @@ class Synced(NamedTuple):
 
 
 def gate() -> Admit:
-    """The gate for learned texts, without its limits of size: what was accepted is large or small for everybody alike."""
-    return Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+    """The gate for learned texts; its limits of size hold for each alone, as all that was accepted is alike for everybody."""
+    learned = Admission(similarity=similarity(HashingEmbedder()), max_size=sys.maxsize, token_budget=sys.maxsize)
+
+    def admit(text: str, others: Sequence[Experience], origin: Sequence[str]) -> Admitted | Refused:
+        if (tokens := estimate_tokens(text)) > MOST_TOKENS:
+            return Refused(reason=f"about {tokens:,} tokens, at most {MOST_TOKENS} are allowed")
+        return learned(text, others, origin)
+
+    return admit
 
 
 def read_on(community: Community, checkpoint: Path, *, confirmations: int | None = None) -> Read:
@@ -70,8 +80,8 @@ def provenance(community: Community, synced: Synced) -> Provenance:
     return Provenance.of(community.deployment, synced.at, synced.past, synced.accepted)
 
 
-def pin(store: ContentStore, synced: Synced) -> tuple[Missing, ...]:
-    """Have a store keep everything active that was found, and nothing that has just left; what it could not keep."""
+def pin(store: ContentStore, synced: Synced, left: Collection[str] = ()) -> tuple[Missing, ...]:
+    """Have a store keep everything active that was found, and let go what has `left`; what it could not do so."""
     failed = list[Missing]()
     for content in synced.contents:
         try:
@@ -80,19 +90,16 @@ def pin(store: ContentStore, synced: Synced) -> tuple[Missing, ...]:
             failed.append(Missing(content.cid, str(error)))
             if isinstance(error, ConnectionFailed):  # it will not answer for the others either
                 break
-    if not failed:
-        store.unpin(_left(synced.read) - {source.cid for source in synced.accepted.sources})
+    try:
+        store.unpin(() if failed else left)
+    except ProviderError as error:
+        failed += [Missing(cid, f"not let go: {error}") for cid in left]
     return tuple(failed)
 
 
-def _left(read: Read) -> frozenset[str]:
-    """What the new changes took out."""
-    new = read.checkpoint.entries[len(read.checkpoint.entries) - read.new :]
-    return frozenset(cid_of_digest(bytes.fromhex(digest)) for entry in new for digest in entry.removed)
-
-
 def _header(community: Community, read: Read, block: int) -> Header:
-    first = community.deployment.block
+    first = max(0, community.deployment.block - 1)  # where a node starts on whose chain the contracts are not final yet
     if not first <= block <= read.head.number:
-        raise ConfigError(f"block {block} is not among those that are final: {first} to {read.head.number}")
+        told = f"; {read.wait}" if read.wait else ""
+        raise ConfigError(f"block {block} is not among those that are final: {first} to {read.head.number}{told}")
     return Header.of(community.web3.eth.get_block(block))

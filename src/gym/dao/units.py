@@ -1,8 +1,9 @@
 """Amounts, times and names as people write them; a chain has whole numbers of the smallest unit and seconds since 1970."""
 
+import re
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 from gym.errors import ConfigError
 
@@ -10,6 +11,10 @@ if TYPE_CHECKING:
     from web3.contract import Contract
 
 LONGEST_SYMBOL = 12
+MOST_DIGITS = 400
+"""More than any possible amount has."""
+_AMOUNT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*|0?(?=\.))(?:\.\d+)?", re.ASCII)
+"""Commas part thousands alone: in half of the world they are the decimal point, and 0,5 must not become 5."""
 
 
 class Units(NamedTuple):
@@ -37,16 +42,15 @@ class Units(NamedTuple):
         >>> Units().parsed("1_000.5")
         1000500000000000000000
         """
-        try:
-            exact = Decimal(text.replace(",", "").replace("_", "")).scaleb(self.decimals)
-            amount = int(exact)
-        except (InvalidOperation, ValueError, OverflowError):
-            raise ConfigError(f"{text!r} is no amount: write it in {self.symbol}, like 1000 or 0.5") from None
-        if amount != exact or not 0 < amount < 2**208:
+        if not _AMOUNT.fullmatch(text.strip()):
+            raise ConfigError(f"{text!r} is no amount: write it in {self.symbol}, like 1000 or 0.5")
+        whole, _, part = text.strip().replace(",", "").replace("_", "").partition(".")
+        digits = whole + part.rstrip("0").ljust(self.decimals, "0")
+        if len(digits) > len(whole) + self.decimals or not 0 < int(digits[:MOST_DIGITS]) < 2**208:
             raise ConfigError(
                 f"{text!r} {self.symbol} is no possible amount: more than 0, at most {self.decimals} decimals"
             )
-        return amount
+        return int(digits)
 
 
 def decimal(amount: int, decimals: int) -> str:
@@ -81,3 +85,22 @@ def short(id: int) -> str:
     '1234567890'
     """
     return str(id)[:10]
+
+
+def is_http(url: str) -> bool:
+    """Whether this is a URL of a server."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def host(url: str) -> str:
+    """Where a URL leads, as a message may say it: user, path and query may hold a key.
+
+    >>> host("https://me:secret@node.example:8545/v3/key?token=1"), host("node.example/key"), host("http:key")
+    ('https://node.example:8545', 'node.example', 'http')
+    """
+    parts = urlsplit(url) if is_http(url) else None
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts else re.split(r"[/?#:]", url)[0]

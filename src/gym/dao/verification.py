@@ -10,7 +10,7 @@ from gym.dao.checkpoint import Checkpoint
 from gym.dao.content import ContentStore
 from gym.dao.deployment import Community
 from gym.dao.library_file import Provenance, read_provenance, read_synced
-from gym.dao.reading import advance
+from gym.dao.reading import Header, Read, advance
 from gym.dao.sync import Synced, provenance, sync
 from gym.errors import ConfigError, HistoryMismatch
 
@@ -42,11 +42,15 @@ def verify(
     except HistoryMismatch as error:
         yield Check("history", "differs", str(error))
         return
+    if (unknown := _not_final(community, told, read)) is not None:
+        yield unknown
+        return
     synced = _then(community, told, sync(community, read, stores, block=min(told.block, read.head.number)))
     if isinstance(synced, Check):
         yield synced
         return
-    yield Check("history", "same", f"{count(synced.past.version, 'change')} lead to what the registry holds")
+    waits = f"; {read.wait}" if read.wait else ""
+    yield Check("history", "same", f"{count(synced.past.version, 'change')} lead to what the registry holds{waits}")
     yield _contents(synced)
     yield _provenance(told, provenance(community, synced))
     yield _library(library, told)
@@ -62,6 +66,19 @@ def _code(community: Community) -> Iterator[Check]:
             yield Check(name, "same", "a token that is not ours, as the deployment chose")
         else:
             yield Check(name, "differs", "the code on the chain is not the package's")
+
+
+def _not_final(community: Community, told: Provenance, read: Read) -> Check | None:
+    """What can be said of a library of a block that is on the chain, and not final yet."""
+    if told.block <= read.head.number or told.block > read.last:
+        return None
+    if Header.of(community.web3.eth.get_block(told.block)).hash != told.block_hash:
+        return None
+    return Check(
+        "history", "unknown",
+        f"block {told.block}, of the library, is not final yet (final so far {read.head.number}): wait, or give the "
+        "--confirmations that it was synced with",
+    )  # fmt: skip
 
 
 def _then(community: Community, told: Provenance, synced: Synced) -> Synced | Check:

@@ -25,7 +25,7 @@ from gym.llm.pacing import Pace
 from gym.llm.preflight import preflight
 from gym.llm.providers import Provider
 from gym.llm.retry import Retry
-from gym.llm.scripted import Scripted
+from gym.llm.scripted import Scripted, blamed
 from gym.llm.window import MOST, START
 from gym.plugins import import_attribute, names, resolve
 
@@ -235,7 +235,7 @@ def _scripted(model: str) -> Scripted:
     script = import_attribute(model.removeprefix(SCRIPTED), what="scripted model")
     if not callable(script):
         raise ConfigError(f"scripted model {model!r}: {script!r} is no function of (messages, sampling)")
-    return Scripted(script, name=model)
+    return Scripted(blamed(script, model), name=model)
 
 
 @asynccontextmanager

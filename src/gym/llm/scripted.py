@@ -7,7 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 
 from gym.core.chat import Completion, Message, Sampling, Usage
-from gym.errors import ProviderError
+from gym.errors import ConfigError, GymError, ProviderError
+from gym.plugins import raised
 
 Reply = str | Completion | ProviderError
 Script = Callable[[Sequence[Message], Sampling], Reply | Awaitable[Reply]]
@@ -38,6 +39,24 @@ class Scripted:
     def _completion(self, messages: Sequence[Message], text: str) -> Completion:
         prompt = sum(len(message.content.split()) for message in messages)
         return Completion(text=text, usage=Usage(prompt=prompt, completion=len(text.split())), model=self.name)
+
+
+def blamed(script: Script, name: str) -> Script:
+    """The script of a user, whose mistakes are told as such: a `ConfigError` with the function, the file and the line."""
+
+    async def reply(messages: Sequence[Message], sampling: Sampling) -> Reply:
+        try:
+            said = script(messages, sampling)
+            found = await said if inspect.isawaitable(said) else said
+        except GymError:
+            raise
+        except Exception as error:  # a function of the user's may raise anything
+            raise ConfigError(f"scripted model {name!r} raised {raised(error)}") from error
+        if not isinstance(found, Reply):
+            raise ConfigError(f"scripted model {name!r} returned {found!r}: a script returns a text")
+        return found
+
+    return reply
 
 
 def echo(messages: Sequence[Message], sampling: Sampling) -> str:

@@ -9,14 +9,16 @@ import click
 
 from gym.cli.common import console, print_json
 from gym.cli.dao.options import Chain, Final, Keeping, Signing
-from gym.dao.content import ContentStore
-from gym.dao.deployment import Community, Deployment, community
+from gym.dao.accepted import numbers
+from gym.dao.checkpoint import Checkpoint
+from gym.dao.content import ContentStore, cid_of_digest
+from gym.dao.deployment import Community, Deployment, checked_address, community
 from gym.dao.keys import open_account
-from gym.dao.library_file import read_provenance
+from gym.dao.library_file import provenance_path, read_provenance
 from gym.dao.proposals import experience_address
-from gym.dao.reading import Read
+from gym.dao.reading import Read, advance
 from gym.dao.rpc import connect
-from gym.dao.sending import Quote, Sender, Step
+from gym.dao.sending import Onlooker, Quote, Sender, Step
 from gym.dao.stores import Folder, IpfsNode
 from gym.dao.sync import read_on
 from gym.errors import ConfigError, MissingExtra
@@ -47,10 +49,20 @@ def node_of(chain: Chain) -> Web3:
     return connect(rpc_of(chain))
 
 
-def sender_of(web3: Web3, signing: Signing) -> Sender:
+def sender_of(web3: Web3, signing: Signing, chain_id: int) -> Sender:
     """The account that signs; it asks before each transaction."""
-    account = open_account(signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True))
-    return Sender(web3, account, agree=lambda quote: _agreed(quote, signing.yes))
+    account = _onlooker(signing) or open_account(
+        signing.keystore, ask=lambda question: click.prompt(question, hide_input=True, err=True)
+    )
+    return Sender(web3, account, chain_id=chain_id, agree=lambda quote: _agreed(quote, signing.yes), tell=_note)
+
+
+def _onlooker(signing: Signing) -> Onlooker | None:
+    if signing.account is None:
+        return None
+    if not signing.dry_run:
+        raise click.UsageError("--account is for --dry-run alone: to send, give a key (--keystore FILE)")
+    return Onlooker(checked_address(signing.account, "--account"))
 
 
 class Outcome:
@@ -66,15 +78,20 @@ class Outcome:
         self.would(self._sender.quotes(steps))
         return None
 
-    def would(self, quotes: Sequence[Quote]) -> None:
-        """Say what transactions would take."""
+    def would(self, quotes: Sequence[Quote], **more: Any) -> None:
+        """Say what transactions would take, and whether the account could pay; `more` is told in JSON too."""
+        lacking = self._sender.lacking(quotes)
         if self._as_json:
             told = [quote._asdict() | {"cost": quote.cost} for quote in quotes]
-            print_json({"dry_run": True, "account": self._sender.address, "transactions": told})
-        else:
-            for quote in quotes:
-                click.echo(f"would {quote}")
-            click.echo(f"nothing was sent (account {self._sender.address})")
+            print_json({
+                "dry_run": True, "account": self._sender.address, "transactions": told, "lacking": lacking, **more,
+            })  # fmt: skip
+            return
+        for quote in quotes:
+            click.echo("\n  ".join((f"would {quote}", *quote.detail)))
+        if lacking is not None:
+            click.echo(f"but {lacking}")
+        click.echo(f"nothing was sent (account {self._sender.address})")
 
     def done(self, told: Mapping[str, Any], *lines: str) -> None:
         """Say what came of it."""
@@ -96,24 +113,58 @@ def stores_of(keeping: Keeping) -> Iterator[tuple[ContentStore, ...]]:
 
 def read_of(there: Community, chain: Chain, final: Final) -> Read:
     """Read the chain on to its last final block; what was taken back by a reorganisation is told."""
-    path = final.checkpoint or chain.deployment.with_suffix(".checkpoint.json")
-    read = read_on(there, path, confirmations=final.confirmations)
+    read = read_on(there, final.checkpoint or checkpoint_of(chain), confirmations=final.confirmations)
     if read.taken_back:
         console.print(f"note: the chain took {read.taken_back} changes back that were read before", markup=False)
+    if read.final < read.head.number:
+        console.print(
+            f"note: block {read.head.number} was read before, with fewer confirmations; final so far is {read.final}",
+            markup=False,
+        )
     return read
 
 
-def entry_of(name: str, library: Path) -> str:
-    """The address of an experience: itself, from its digest, or from its id in a synced library; raises `ConfigError`."""
+def checkpoint_of(chain: Chain) -> Path:
+    """Where a node notes how far it read, unless told otherwise."""
+    return chain.deployment.with_suffix(".checkpoint.json")
+
+
+def entry_of(there: Community, name: str, chain: Chain, library: Path) -> str:
+    """The address of an experience: itself, from its digest, or from its id, also of one that has left; raises `ConfigError`.
+
+    An id is what the synced library says, else what this node has read of the chain, else what is final there now.
+    """
     if not (name[:1] in "Gg" and name[1:].isdecimal()):
         return experience_address(name)
-    told = read_provenance(library)
-    known = {source.id: source.cid for source in (*told.entries, *told.refused, *told.missing)}
-    if name.upper() not in known:
-        raise ConfigError(f"{name!r} is not active in {str(library)!r}: it has {', '.join(known) or 'nothing'}")
-    return known[name.upper()]
+    id = f"G{int(name[1:])}"
+    known = _synced_ids(there, library)
+    if id not in known:
+        read = Checkpoint.read(checkpoint_of(chain), there.deployment)
+        known |= _ids(read)
+    if id not in known:
+        known |= _ids(advance(there, read).checkpoint)
+    if id not in known:
+        raise ConfigError(f"{name!r} is no experience that was ever accepted: `gym dao history` lists them")
+    return known[id]
+
+
+def _synced_ids(there: Community, library: Path) -> dict[str, str]:
+    if (
+        not provenance_path(library).exists()
+        or (told := read_provenance(library)).registry != there.deployment.registry
+    ):
+        return {}
+    return {source.id: source.cid for source in (*told.entries, *told.refused, *told.missing)}
+
+
+def _ids(read: Checkpoint) -> dict[str, str]:
+    return {f"G{n}": cid_of_digest(bytes.fromhex(digest)) for digest, n in numbers(read.entries).items()}
+
+
+def _note(line: str) -> None:
+    console.print(line, markup=False)
 
 
 def _agreed(quote: Quote, yes: bool) -> bool:
-    console.print(str(quote), markup=False)
+    console.print("\n  ".join((str(quote), *quote.detail)), markup=False)
     return yes or click.confirm("Send it?", err=True)

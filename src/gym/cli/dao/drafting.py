@@ -5,11 +5,12 @@ from pathlib import Path
 
 from gym.cli.common import console
 from gym.cli.dao.desk import opened, read_of, stores_of
+from gym.cli.dao.library import overwrite
 from gym.cli.dao.options import Chain, Final, Keeping
 from gym.core.experience import Library
 from gym.core.text import count
 from gym.dao.drafts import Draft
-from gym.dao.library_file import Provenance, require_synced, write_synced
+from gym.dao.library_file import Provenance, require_synced
 from gym.dao.proposals import UNFINISHED, proposals
 from gym.dao.sync import provenance, sync
 from gym.evaluation.harm import Looked, Tested
@@ -23,8 +24,9 @@ def synced(library: Path, chain: Chain, keeping: Keeping, final: Final) -> tuple
         told = provenance(there, found)
     for one in found.accepted.missing:
         console.print(f"missing, so not measured: {one.cid}: {one.reason}", markup=False)
-    for id in write_synced(library, found.accepted, told, found.at):
-        console.print(f"note: {id} was added to {library} by hand and leaves it", markup=False)
+    overwrite(library, found, told)
+    if found.read.wait:
+        console.print(f"note: {found.read.wait}", markup=False)
     return found.accepted.library, told
 
 

@@ -4,10 +4,11 @@ import click
 
 from gym.cli.dao.deciding import finalize, vote
 from gym.cli.dao.demo import demo
-from gym.cli.dao.looking import history, status
+from gym.cli.dao.looking import history
 from gym.cli.dao.proposing import propose
 from gym.cli.dao.removing import remove
-from gym.cli.dao.stakes import deploy, stake
+from gym.cli.dao.stakes import deploy, send, stake
+from gym.cli.dao.standing import status
 from gym.cli.dao.syncing import sync, verify
 from gym.cli.dao.watch import watch
 
@@ -22,5 +23,5 @@ def command() -> None:
     """
 
 
-for each in (deploy, stake, propose, vote, finalize, remove, status, history, sync, verify, watch, demo):
+for each in (deploy, send, stake, propose, vote, finalize, remove, status, history, sync, verify, watch, demo):
     command.add_command(each)

@@ -24,6 +24,8 @@ class Signing(NamedTuple):
     keystore: Path | None
     yes: bool
     dry_run: bool
+    account: str | None
+    """Whose transactions a dry run tries, without a key."""
 
 
 class Keeping(NamedTuple):
@@ -70,12 +72,16 @@ signing_options = _grouped(
     click.option("--keystore", type=click.Path(path_type=Path), metavar="FILE", help="Encrypted key that signs."),
     click.option("--yes", "-y", is_flag=True, help="Send without asking."),
     click.option("--dry-run", is_flag=True, help="Try it and say what it would take; send nothing."),
+    click.option("--account", metavar="ADDRESS", help="Whose --dry-run, where no key is at hand."),
 )
+content_option = click.option(
+    "--content", type=click.Path(path_type=Path), default=Path("content"), show_default=True, metavar="FOLDER",
+    help="Where contents are kept.",
+)  # fmt: skip
 keeping_options = _grouped(
     "keeping",
     Keeping,
-    click.option("--content", type=click.Path(path_type=Path), default=Path("content"), show_default=True, metavar="FOLDER",
-                 help="Where contents are kept."),
+    content_option,
     click.option("--ipfs", multiple=True, metavar="URL", envvar="ZOO_GYM_IPFS", show_envvar=True,
                  help="RPC of an IPFS node that has them too. May be given several times."),
 )  # fmt: skip
@@ -93,6 +99,6 @@ library_option = click.option(
 )  # fmt: skip
 
 __all__ = [
-    "Chain", "Final", "Keeping", "Signing", "chain_options", "final_options", "json_option", "keeping_options",
+    "Chain", "Final", "Keeping", "Signing", "chain_options", "content_option", "final_options", "json_option", "keeping_options",
     "library_option", "signing_options",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """`gym dao propose`: an experience's way in, alone, with others, or in another's place."""
 
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from gym.cli.dao.options import (
     library_option,
     signing_options,
 )
+from gym.core.text import shown
 from gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,16 +64,21 @@ def propose(
     from gym.dao import motions
 
     if (guardian is not None) == bool(texts or source):
-        raise click.UsageError("give a TEXT, or --from LIBRARY, or --guardian ADDRESS")
+        both = guardian is not None
+        raise click.UsageError(
+            f"give a TEXT, or --from LIBRARY, or --guardian ADDRESS{', not several' if both else ''}"
+        )
     if replaces and (len(texts) != 1 or source):
         raise click.UsageError("--replaces takes one TEXT")
     with opened(chain) as there, stores_of(keeping) as stores:
-        sender = sender_of(there.web3, signing)
+        sender = sender_of(there.web3, signing, there.deployment.chain_id)
         contents = _contents(there, texts, source, domain)
         if guardian is not None:
             steps = motions.guardianship(there, sender.address, *_guardian(there, guardian, days), reason)
         elif replaces:
-            steps = motions.replacement(there, sender.address, entry_of(replaces, library), contents[0].cid, reason)
+            steps = motions.replacement(
+                there, sender.address, entry_of(there, replaces, chain, library), contents[0].cid, reason
+            )
         else:
             steps = motions.addition(there, sender.address, [content.cid for content in contents], reason)
         planned = [*steps]
@@ -79,7 +86,8 @@ def propose(
             for store in stores:
                 for content in contents:
                     store.put(content.data)
-        send_proposal(there, Outcome(sender, signing, as_json=as_json), planned, contents)
+        kept = tuple(store.name for store in stores)
+        send_proposal(there, Outcome(sender, signing, as_json=as_json), planned, contents, reason=reason, kept=kept)
 
 
 def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, domain: str) -> "tuple[Content, ...]":
@@ -96,12 +104,14 @@ def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, d
         known, read = proposed(there), read_library(source)
         found = [Content.of(entry.text, domain=domain or entry.domain) for entry in read]
         contents += [content for content in found if content.cid not in known]
+        if not found:
+            raise ConfigError(f"{str(source)!r} holds no experience")
         if not contents:
             raise ConfigError(f"all {len(found)} experiences of {str(source)!r} were proposed before")
     admit = gate()
     for content in contents:
         if isinstance(verdict := admit(content.text, (), ()), Refused):
-            raise ConfigError(f"the gate of every node would refuse {content.text!r}: {verdict.reason}")
+            raise ConfigError(f"the gate of every node would refuse {shown(content.text)}: {verdict.reason}")
     return tuple(contents)
 
 
@@ -111,16 +121,22 @@ def _guardian(there: "Community", address: str, days: int) -> tuple[str, int]:
 
     if address == "none":
         return NOBODY, 0
-    return checked_address(there.web3, address, "the guardian"), there.now() + days * 86_400
+    return checked_address(address, "the guardian"), there.now() + days * 86_400
 
 
-def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]") -> None:
-    """Make a proposal, and say its number and what happens next."""
+def send_proposal(
+    there: "Community", outcome: "Outcome", steps: "list[Step]", contents: "tuple[Content, ...]", *,
+    lines: tuple[str, ...] = (), reason: str = "", kept: tuple[str, ...] = (),
+) -> None:  # fmt: skip
+    """Make a proposal; before, say what it is about (`lines`) and why, and then its number and what happens next."""
+    from gym.cli.dao.texts import change, why
     from gym.dao.motions import proposal_of
     from gym.dao.proposals import read
     from gym.dao.units import moment, short
 
-    receipt = outcome.carry_out(steps)
+    texts = {content.cid: content.text for content in contents}
+    detail = (*change(texts, (), texts), *lines, *why(reason))
+    receipt = outcome.carry_out([*steps[:-1], steps[-1]._replace(detail=detail)])
     if receipt is None:
         return
     made = read(there, proposal_of(there, receipt))
@@ -135,4 +151,17 @@ def send_proposal(there: "Community", outcome: "Outcome", steps: "list[Step]", c
         told,
         *(f"{content.cid}  {content.text}" for content in contents),
         f"proposal {short(made.id)}: votes from {moment(made.opens)} to {moment(made.ends)}",
+        *_to_hand_on(texts, kept),
     )
+
+
+def _to_hand_on(cids: Collection[str], kept: tuple[str, ...]) -> Iterator[str]:
+    """The chain holds digests alone: who votes and who syncs needs the texts too."""
+    if not cids:
+        return
+    folder, *nodes = kept
+    if nodes:
+        yield f"the text{'s' * (len(cids) > 1)} can be had from {', '.join(nodes)}, and from the folder {folder!r}"
+    else:
+        files = "the file" if len(cids) == 1 else f"the {len(cids)} files"
+        yield f"hand on {files} in {folder!r} (or give --ipfs): the chain has digests alone, and voters need the text"

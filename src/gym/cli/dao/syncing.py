@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from gym.cli.common import console, print_json
+from gym.cli.common import print_json
 from gym.cli.dao.options import (
     Chain,
     Final,
@@ -48,21 +49,27 @@ def sync(
       gym dao sync --at-block 19000000 --library then.json
     """
     from gym.cli.dao.desk import opened, read_of, stores_of
-    from gym.dao.library_file import require_synced, write_synced
+    from gym.cli.dao.library import overwrite
+    from gym.dao.library_file import left, require_synced
     from gym.dao.sync import pin, provenance
     from gym.dao.sync import sync as synced_at
 
+    if at_block is not None and ctx.get_parameter_source("library") is ParameterSource.DEFAULT:
+        raise click.UsageError(
+            f"--at-block takes --library FILE: an old library would take the place of today's {str(library)!r}"
+        )
     with opened(chain) as there, stores_of(keeping) as stores:
         require_synced(library, there.deployment)
         found = synced_at(there, read_of(there, chain, final), stores, block=at_block)
-        unpinned = {} if no_pin or at_block is not None else {store.name: pin(store, found) for store in stores[1:]}
         told = provenance(there, found)
-    for id in write_synced(library, found.accepted, told, found.at):
-        console.print(f"note: {id} was added to {library} by hand and leaves it", markup=False)
+        unpinned: dict[str, tuple[Missing, ...]] = {}
+        for store in () if no_pin or at_block is not None else stores[1:]:
+            unpinned[store.name] = (*unpinned.get(store.name, ()), *pin(store, found, left(library, told)))
+    overwrite(library, found, told)
     if as_json:
         print_json(_object(found, told, library, unpinned))
     else:
-        _print(found, told, library, unpinned)
+        _print(found, told, library, unpinned, keeping)
     ctx.exit(0 if found.complete and not any(unpinned.values()) else 1)
 
 
@@ -115,11 +122,14 @@ def _object(
         "refused": [one for one in out if one["id"] not in missing],
         "new_changes": found.read.new,
         "taken_back": found.read.taken_back,
+        "waiting": found.read.waiting,
         "not_pinned": {name: [one._asdict() for one in some] for name, some in unpinned.items()},
     }
 
 
-def _print(found: "Synced", told: "Provenance", library: Path, unpinned: "dict[str, tuple[Missing, ...]]") -> None:
+def _print(
+    found: "Synced", told: "Provenance", library: Path, unpinned: "dict[str, tuple[Missing, ...]]", keeping: Keeping
+) -> None:
     click.echo(
         f"{count(len(found.accepted.library), 'experience')} at block {told.block} (change {told.version}) in {library}; "
         f"digest {told.library_digest}"
@@ -127,6 +137,13 @@ def _print(found: "Synced", told: "Provenance", library: Path, unpinned: "dict[s
     for what, some in (("missing", told.missing), ("refused by this node's gate", told.refused)):
         for source in some:
             click.echo(f"{what}: {source.id} {source.cid}: {told.reasons[source.id]}")
+    if told.missing:
+        click.echo(
+            f"what is missing: copy its file into {str(keeping.content)!r} from whoever proposed it or has synced it, or give "
+            "--ipfs URL of a node that has it, and sync again"
+        )
+    if found.read.wait:
+        click.echo(found.read.wait)
     for name, lacking in unpinned.items():
         for one in lacking:
             click.echo(f"not pinned at {name}: {one.cid}: {one.reason}")
