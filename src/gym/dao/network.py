@@ -15,7 +15,7 @@ from gym.dao.deployment import Community, Deployment, community
 from gym.dao.logs import events
 from gym.dao.motions import MAX_BATCH, addition
 from gym.dao.sending import Quote, Sender
-from gym.dao.sync import Synced, read_on, sync
+from gym.dao.sync import Synced, gate, read_on, require_admitted, sync
 from gym.errors import ConfigError, MissingExtra, RunFailed
 
 try:
@@ -61,7 +61,8 @@ class ChainNetwork:
     def submit_experiences(self, batch: Mapping[str, Compressed]) -> Sequence[str]:
         """The addresses of the experiences; those that nobody ever proposed are proposed now, up to 100 at a time.
 
-        Raises `ConfigError` without an account, a `ProviderError` when the chain or a store refuses.
+        Raises `ConfigError` without an account or for a text that the gate refuses, a `ProviderError` when the chain or a
+        store does.
         """
         if self._account is None:
             raise ConfigError("this network only reads: give it an account to propose with")
@@ -70,6 +71,7 @@ class ChainNetwork:
         with community(self._rpc, self._deployment) as there:
             known = proposed(there)
             new = [content for content in contents.values() if content.cid not in known]
+            require_admitted(new, self._admit or gate())
             for store in self._stores:
                 for content in new:
                     store.put(content.data)

@@ -1,12 +1,13 @@
 """A node brought up to date: events read and proven, contents fetched and re-hashed, each text through the node's own gate."""
 
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gym.core.admission import Admission, estimate_tokens
 from gym.core.operation import Admit, Admitted, Experience, Refused
+from gym.core.text import shown
 from gym.dao.accepted import Accepted, rebuilt, sources
 from gym.dao.checkpoint import Checkpoint
 from gym.dao.content import Content, ContentStore, Missing, fetch
@@ -48,6 +49,13 @@ def gate() -> Admit:
         return learned(text, others, origin)
 
     return admit
+
+
+def require_admitted(contents: Iterable[Content], admit: Admit) -> None:
+    """Raise `ConfigError` for a text that nodes with this gate would refuse: nobody should be asked to vote for it."""
+    for content in contents:
+        if isinstance(verdict := admit(content.text, (), ()), Refused):
+            raise ConfigError(f"the gate of every node would refuse {shown(content.text)}: {verdict.reason}")
 
 
 def read_on(community: Community, checkpoint: Path, *, confirmations: int | None = None) -> Read:

@@ -16,7 +16,6 @@ from gym.cli.dao.options import (
     library_option,
     signing_options,
 )
-from gym.core.text import shown
 from gym.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -92,10 +91,9 @@ def propose(
 
 def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, domain: str) -> "tuple[Content, ...]":
     """What is to be proposed, each through the proposer's own gate: who refuses it would be asked to vote for it."""
-    from gym.core.operation import Refused
     from gym.dao.content import Content
     from gym.dao.network import proposed
-    from gym.dao.sync import gate
+    from gym.dao.sync import gate, require_admitted
 
     contents = [Content.of(text, domain=domain) for text in texts]
     if source is not None:
@@ -108,10 +106,7 @@ def _contents(there: "Community", texts: tuple[str, ...], source: Path | None, d
             raise ConfigError(f"{str(source)!r} holds no experience")
         if not contents:
             raise ConfigError(f"all {len(found)} experiences of {str(source)!r} were proposed before")
-    admit = gate()
-    for content in contents:
-        if isinstance(verdict := admit(content.text, (), ()), Refused):
-            raise ConfigError(f"the gate of every node would refuse {shown(content.text)}: {verdict.reason}")
+    require_admitted(contents, gate())
     return tuple(contents)
 
 
