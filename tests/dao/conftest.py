@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import gym.dao  # noqa: F401 - before a test imports eth-account: see there
 from gym.errors import ConfigError, MissingExtra
 
 CI = bool(os.environ.get("CI"))
