@@ -136,16 +136,23 @@ def test_lora_adds_adapters_and_leaves_every_weight(settings: dict[str, Any], fo
     assert not (checkpoint / "optimizer.pt").exists()
 
 
-async def test_a_stopped_training_is_continued_to_the_end_of_an_uninterrupted_one(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("at", [2, 5, 6])
+async def test_a_stopped_training_is_continued_to_the_end_of_an_uninterrupted_one(
+    settings: dict[str, Any], at: int
+) -> None:
+    settings |= {"epochs": 3}
     config, brake = configured(settings), Brake()
     with pytest.raises(Interrupted, match="enough"):
-        await abaseline(config, FAST, watch=Stopping(brake), brake=brake)
+        await abaseline(config, FAST, watch=Stopping(brake, at), brake=brake)
     saved = [file.name for file in (Path(config.output_dir) / "run" / "checkpoints").glob("checkpoint-*")]
-    assert saved in (["checkpoint-2"], ["checkpoint-3"], ["checkpoint-4"])  # it ends the step in hand
+    assert saved in [[f"checkpoint-{at + more}"] for more in range(3)]  # it ends the step in hand
     resumed = await abaseline(config, FAST)
     whole = await abaseline(configured(settings, experiment_name="whole"), FAST)
     assert read(resumed.folder).identity == read(whole.folder).identity  # with the digest of every tensor
-    assert [one.reward for one in resumed.report.steps] == [one.reward for one in whole.report.steps]
+    for told in ("reward", "tokens"):
+        assert [getattr(one, told) for one in resumed.report.steps] == [
+            getattr(one, told) for one in whole.report.steps
+        ]
     calls = (resumed.folder / "calls.jsonl").read_bytes()
     again = await abaseline(config, FAST)
     assert (again.folder / "calls.jsonl").read_bytes() == calls
