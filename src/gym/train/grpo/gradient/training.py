@@ -5,7 +5,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,11 +139,20 @@ async def train(trainer: GRPOTrainer, brake: Brake, advance: Callable[[], None])
         await asyncio.shield(work)
     except asyncio.CancelledError:
         course.halted.set()
-        await asyncio.gather(work, return_exceptions=True)
+        await _ended(work)
         raise
     if trainer.state.global_step < trainer.state.max_steps:
         brake.check()
     return Trained(trainer.model, tuple(map(_step, (one for one in trainer.state.log_history if "reward" in one))))
+
+
+async def _ended(work: "asyncio.Future[None]") -> None:
+    """The thread's end, however often this is cancelled meanwhile: until then the models are its own."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # heard, or asyncio would print it
 
 
 def _train(trainer: GRPOTrainer) -> None:
