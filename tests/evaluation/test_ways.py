@@ -157,6 +157,22 @@ def test_a_mistake_in_the_command_is_said(words: tuple[str, ...], said: str) -> 
     assert said in done.output
 
 
+def test_a_way_does_not_pool_the_same_answers_twice_or_ways_that_are_none() -> None:
+    first = Way("none", (Run(record(0.0, 1.0), None, ()),))
+    one, later = record(0.0, 1.0, name="after"), record(0.0, 1.0, name="before")
+    with pytest.raises(ConfigError, match="'x': two of its runs hold the same answers"):
+        compare_ways([first, Way("x", (Run(one, None, ()), Run(later, None, ())))])
+    mixed = (Run(one, effort(), ()), Run(record(1.0, 1.0, seed=1), effort(way="lora"), ()))
+    with pytest.raises(ConfigError, match=r"'x': its runs learned in different ways \(grpo, lora\)"):
+        compare_ways([first, Way("x", mixed)])
+
+
+def test_what_differs_between_the_runs_of_a_way_is_said() -> None:
+    pair = (Run(record(0.0, 1.0), None, ()), Run(record(1.0, 1.0, seed=1, k=4), None, ()))
+    found = compare_ways([Way("none", (Run(record(0.0, 1.0), None, ()),)), Way("x", pair)])
+    assert "x: k differs between the runs that are pooled" in found.notes
+
+
 def test_two_ways_of_one_name_are_refused(tmp_path: Path) -> None:
     run = saved(tmp_path / "run", record(0.5))
     done = CliRunner().invoke(gym, ["compare", f"a={run}", f"a={run}"])

@@ -1,7 +1,10 @@
 """Gradient baselines from end to end on a tiny random model: same data and rewards as `gym train`, measured before and after."""
 
 import asyncio
+import gc
 import json
+import resource
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +15,11 @@ from click.testing import CliRunner
 
 from gym.cli.main import gym
 from gym.config import RunConfig, load_config
-from gym.errors import ConfigError, Interrupted, MissingExtra
+from gym.errors import ConfigError, Interrupted, MissingExtra, RunFailed, StorageError, WeightsChanged
 from gym.evaluation.record import read
 from gym.llm.brake import Brake
 from gym.train.grpo.frozen.count import adapter_parameters, stored_tensors
+from gym.train.grpo.gradient.checkpoints import last_whole
 from gym.train.grpo.gradient.plan import plan
 from gym.train.grpo.gradient.settings import Training
 from gym.train.grpo.gradient.workflow import Also, Baseline, abaseline, baseline
@@ -31,8 +35,8 @@ Trains = Callable[..., Baseline]
 
 pytestmark = [
     TRAIN,
-    pytest.mark.filterwarnings("ignore:.*deprecated and will be removed in v6:FutureWarning"),  # TRL's, of transformers
 ]
+EVALUATES = ("model", "data", "reward", "rollout_max_tokens", "output_dir", "experiment_name", "seed")
 FAST = Training(way="grpo", learning_rate=2e-2)
 LORA = Training(way="lora", learning_rate=2e-1, rank=4)
 
@@ -71,17 +75,17 @@ def configured(settings: dict[str, Any], **changes: Any) -> RunConfig:
 
 
 class Stopping(Silent):
-    """Pulls the brake in the training's second step."""
+    """Pulls the brake in the training's step `at`."""
 
-    def __init__(self, brake: Brake) -> None:
-        self.brake, self.training, self.done = brake, False, 0
+    def __init__(self, brake: Brake, at: int = 2) -> None:
+        self.brake, self.at, self.training, self.done = brake, at, False, 0
 
     def phase(self, name: str, total: int, meter: "Meter") -> None:
         self.training = name == "training"
 
     def advance(self, count: int = 1) -> None:
         self.done += count if self.training else 0
-        if self.training and self.done == 2:
+        if self.training and self.done >= self.at:
             self.brake.pull(Interrupted("enough"))
 
 
@@ -131,16 +135,23 @@ def test_lora_adds_adapters_and_leaves_every_weight(settings: dict[str, Any], fo
     assert not (checkpoint / "optimizer.pt").exists()
 
 
-async def test_a_stopped_training_is_continued_to_the_end_of_an_uninterrupted_one(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("at", [2, 5, 6])
+async def test_a_stopped_training_is_continued_to_the_end_of_an_uninterrupted_one(
+    settings: dict[str, Any], at: int
+) -> None:
+    settings |= {"epochs": 3}
     config, brake = configured(settings), Brake()
     with pytest.raises(Interrupted, match="enough"):
-        await abaseline(config, FAST, watch=Stopping(brake), brake=brake)
+        await abaseline(config, FAST, watch=Stopping(brake, at), brake=brake)
     saved = [file.name for file in (Path(config.output_dir) / "run" / "checkpoints").glob("checkpoint-*")]
-    assert saved in (["checkpoint-2"], ["checkpoint-3"], ["checkpoint-4"])  # it ends the step in hand
+    assert saved in [[f"checkpoint-{at + more}"] for more in range(3)]  # it ends the step in hand
     resumed = await abaseline(config, FAST)
     whole = await abaseline(configured(settings, experiment_name="whole"), FAST)
     assert read(resumed.folder).identity == read(whole.folder).identity  # with the digest of every tensor
-    assert [one.reward for one in resumed.report.steps] == [one.reward for one in whole.report.steps]
+    for told in ("reward", "tokens"):
+        assert [getattr(one, told) for one in resumed.report.steps] == [
+            getattr(one, told) for one in whole.report.steps
+        ]
     calls = (resumed.folder / "calls.jsonl").read_bytes()
     again = await abaseline(config, FAST)
     assert (again.folder / "calls.jsonl").read_bytes() == calls
@@ -166,6 +177,8 @@ async def test_a_training_that_is_stopped_at_once_ends_its_thread_and_goes_on_la
     config = configured(settings)
     with pytest.raises(asyncio.CancelledError):
         await asyncio.create_task(_cancelled(config))
+    futures = [one for one in gc.get_objects() if issubclass(type(one), asyncio.Future)]
+    assert not [one for one in futures if one.done() and one._log_traceback]  # asyncio would print it at the end
     resumed = await abaseline(config, FAST)
     assert [one.step for one in resumed.report.steps] == [1, 2, 3, 4, 5, 6]
 
@@ -174,9 +187,132 @@ async def _cancelled(config: RunConfig) -> None:
     await abaseline(config, FAST, watch=Cancelling())
 
 
+async def test_steps_of_one_problem_are_stopped_at_once_too(settings: dict[str, Any]) -> None:
+    config = configured(settings, batch_size=1)
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.create_task(_cancelled(config))
+    saved = Path(config.output_dir) / "run" / "checkpoints"
+    assert not list(saved.glob("checkpoint-24"))
+
+
+def _cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def _only(folder: Path, name: str) -> None:
+    for file in folder.iterdir():
+        if file.name != name:
+            file.unlink()
+
+
+BREAKAGES: dict[str, Callable[[Path], None]] = {
+    "killed before its weights": lambda one: _only(one, "config.json"),
+    "killed before its state": lambda one: (one / "trainer_state.json").unlink(),
+    "weights cut": lambda one: _cut(one / "model.safetensors"),
+    "optimizer cut": lambda one: _cut(one / "optimizer.pt"),
+    "state cut": lambda one: _cut(one / "trainer_state.json"),
+}
+
+
+@pytest.fixture(scope="module")
+def two_checkpoints(folder: Path, place: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Of a run whose first and second epoch are both still there, as at a kill before the first is removed."""
+    output = tmp_path_factory.mktemp("two")
+    settings = {
+        "model": f"hf:{folder}", "data": str(place / "train.jsonl"), "test": str(place / "test.jsonl"), "reward": "exact",
+        "rollout_max_tokens": 8, "epochs": 3, "batch_size": 4, "group_size": 4, "output_dir": str(output), "seed": 3,
+        "experiment_name": "run",
+    }  # fmt: skip
+    checkpoints = output / "run" / "checkpoints"
+    for step in (2, 5):
+        brake = Brake()
+        with pytest.raises(Interrupted):
+            asyncio.run(abaseline(configured(settings), FAST, watch=Stopping(brake, step), brake=brake))
+        (kept,) = checkpoints.glob("checkpoint-*")
+        shutil.copytree(kept, output / kept.name)
+    for one in output.glob("checkpoint-*"):
+        shutil.copytree(one, checkpoints / one.name, dirs_exist_ok=True)
+    return output, settings
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES)
+def test_a_broken_checkpoint_is_set_aside_and_the_one_before_goes_on(
+    two_checkpoints: tuple[Path, dict[str, Any]], tmp_path: Path, breakage: str
+) -> None:
+    output, settings = two_checkpoints
+    shutil.copytree(output / "run", tmp_path / "run")
+    before, broken = sorted((tmp_path / "run" / "checkpoints").glob("checkpoint-*"))
+    BREAKAGES[breakage](broken)
+    assert last_whole(tmp_path / "run") == before
+    done = baseline(configured(settings, output_dir=str(tmp_path)), FAST)
+    assert [one.step for one in done.report.steps] == list(range(1, 10))
+    assert done.report.checkpoint == "checkpoints/checkpoint-9"
+    assert (broken.parent / f"broken-{broken.name}").is_dir()
+
+
+def test_what_was_trained_is_not_measured_again_when_a_bit_of_it_changed(settings: dict[str, Any]) -> None:
+    config = configured(settings, epochs=1)
+    done = baseline(config, LORA)
+    file = done.folder / done.report.checkpoint / "adapter_model.safetensors"
+    whole = bytearray(file.read_bytes())
+    whole[-3] ^= 1
+    file.write_bytes(whole)
+    for _ in range(2):
+        with pytest.raises(WeightsChanged, match=r"what was trained is not what it was: lora, SHA-256 .* remove it to"):
+            baseline(config, LORA)
+    assert read(done.folder).identity.weights == done.report.comparison.after.made.weights
+
+
+def test_a_damaged_report_is_written_again(settings: dict[str, Any]) -> None:
+    config = configured(settings, epochs=1)
+    done = baseline(config, LORA)
+    (done.folder / "report.json").write_text('{"effort": {"way": "magic"}}', encoding="utf-8")
+    assert baseline(config, LORA).report.effort.changed == done.report.effort.changed
+
+
+def test_a_disk_that_refuses_a_checkpoint_is_one_line(settings: dict[str, Any]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64_000, hard))
+    try:
+        with pytest.raises(StorageError, match=r"the training cannot be saved \(SafetensorError: .*File too large"):
+            baseline(configured(settings), FAST)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert len(baseline(configured(settings), FAST).report.steps) == 6
+
+
+@pytest.mark.parametrize("given", ["loss_type=zzz", "max_grad_norm=word"])
+def test_what_breaks_inside_the_training_is_one_line(settings: dict[str, Any], given: str) -> None:
+    with pytest.raises(
+        RunFailed, match=r"the training failed \((ValueError|TypeError): .*its last checkpoint is intact"
+    ):
+        baseline(configured(settings), Training.of("grpo", settings=(given,)))
+
+
+def test_another_set_that_is_no_longer_asked_is_forgotten_and_one_given_twice_asked_once(
+    settings: dict[str, Any], place: Path
+) -> None:
+    other, test = str(place / "other.jsonl"), str(place / "train.jsonl")
+    both = baseline(configured(settings, epochs=1), LORA, also=Also((other, test)))
+    assert len(both.report.elsewhere) == 2
+    one = baseline(configured(settings, epochs=1), LORA, also=Also((test, test)))
+    assert len(one.report.elsewhere) == 1
+    names = sorted(file.stem for file in (one.folder / "evaluations").iterdir())
+    assert names == ["after", "also-1-after", "also-1-plain", "before"]
+
+
+def test_gym_eval_leaves_a_baselines_measurements_alone(settings: dict[str, Any]) -> None:
+    done = baseline(configured(settings, epochs=1), LORA)
+    words = [word for key, value in settings.items() if key in EVALUATES for word in (f"--{key}", str(value))]
+    found = CliRunner().invoke(gym, ["eval", *words], standalone_mode=False)
+    assert isinstance(found.exception, ConfigError)
+    assert "is one of `gym baseline`" in str(found.exception)
+    assert not (done.folder / "evaluations" / "plain.json").exists()
+
+
 def test_other_settings_are_no_continuation(settings: dict[str, Any]) -> None:
     baseline(configured(settings, epochs=1), FAST)
-    with pytest.raises(ConfigError, match=r"was started with other settings.*learning rate 0.02.*learning rate 0.5"):
+    with pytest.raises(ConfigError, match=r"was started with other.*rate 0.02.*rate 0.5.*or choose another --exp"):
         baseline(configured(settings, epochs=1), Training(way="grpo", learning_rate=0.5))
 
 
@@ -190,6 +326,7 @@ def test_other_settings_are_no_continuation(settings: dict[str, Any]) -> None:
         ({"mode": "agent"}, "mode: agent is for the training-free method"),
         ({"reward": "judge"}, "would be judged by the model that is trained"),
         ({"group_size": 1}, "one answer has no other to compare it with"),
+        ({"temperature": 0}, "at 0 all answers to a problem are one"),
         ({"executor": "ray"}, "executor: a gradient baseline trains in this process"),
     ],
 )
@@ -206,11 +343,23 @@ def test_a_mistake_is_told_before_anything_is_loaded(
         ("beta", "expected KEY=VALUE"),
         ("seed=4", "--set seed: give --seed instead"),
         ("report_to=wandb", "--set report_to: it cannot be changed here"),
+        ("num_iterations=2", "--set num_iterations: it cannot be changed here"),
+        ("per_device_train_batch_size=2", "--set per_device_train_batch_size: give --batch-size instead"),
+        ("include_num_input_tokens_seen=true", "it cannot be changed here"),
+        ("beta=.nan", "the value is no number, word, list or mapping"),
+        ("beta=&a [*a]", "the value is no number, word, list or mapping"),
+        ("beta=2020-01-01", "the value is no number, word, list or mapping"),
     ],
 )
 def test_a_setting_of_trls_must_not_have_a_name_of_ours(given: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         Training.of("grpo", settings=(given,))
+
+
+@pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0])
+def test_a_learning_rate_is_a_number_above_zero(rate: float) -> None:
+    with pytest.raises(ConfigError, match=r"--learning-rate .*: expected a number above 0"):
+        Training.of("lora", learning_rate=rate)
 
 
 def test_a_setting_that_trl_does_not_know_is_one_line(settings: dict[str, Any]) -> None:
@@ -224,13 +373,18 @@ def test_without_the_extra_one_line_names_it(settings: dict[str, Any], monkeypat
         baseline(configured(settings), LORA)
 
 
-def test_a_plan_counts_without_loading_anything(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_counts_without_loading_anything(
+    settings: dict[str, Any], place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     full, lora = (plan(configured(settings), way) for way in (FAST, LORA))
     assert (full.steps, full.answers, full.measured) == (6, 96, 24)
     assert full.trained == full.parameters
     assert full.memory == 16 * full.parameters
     assert 0 < lora.trained < full.trained
+    assert plan(configured(settings), FAST, Also((str(place / "other.jsonl"),))).measured == 24 + 2 * 4 * 2
+    with pytest.raises(ConfigError, match="does not exist"):
+        plan(configured(settings), FAST, Also(("nowhere.jsonl",)))
 
 
 def test_the_command_plans_trains_and_says_what_came_of_it(settings: dict[str, Any], place: Path) -> None:

@@ -14,8 +14,9 @@ from gym.loop import run_on_new_loop
 
 if TYPE_CHECKING:
     from gym.train.grpo.gradient.plan import Plan
+    from gym.train.grpo.gradient.sets import Also
     from gym.train.grpo.gradient.settings import GradientWay, Training
-    from gym.train.grpo.gradient.workflow import Also, Baseline
+    from gym.train.grpo.gradient.workflow import Baseline
 
 
 @click.command()
@@ -62,15 +63,14 @@ def command(
       gym baseline grpo --model hf:./model --data train.jsonl --test test.jsonl --reward exact --dry-run
       gym compare library=output/mine lora=output/lora-train-model grpo=output/grpo-train-model
     """
+    from gym.train.grpo.gradient.sets import Also
     from gym.train.grpo.gradient.settings import Training
 
     config = load_config(config_file, overrides)
     training = Training.of(way, learning_rate=learning_rate, rank=rank, settings=settings)
     if dry_run:
-        _plan(config, training, as_json)
+        _plan(config, training, Also(also, also_reward), as_json)
         return
-    from gym.train.grpo.gradient.workflow import Also
-
     with Display(quiet=quiet) as display:
         done = run_on_new_loop(_train(config, training, Also(also, also_reward), display))
     if as_json:
@@ -87,10 +87,10 @@ async def _train(config: RunConfig, training: "Training", also: "Also", display:
         return await abaseline(config, training, also=also, watch=display, brake=brake)
 
 
-def _plan(config: RunConfig, training: "Training", as_json: bool) -> None:
+def _plan(config: RunConfig, training: "Training", also: "Also", as_json: bool) -> None:
     from gym.train.grpo.gradient.plan import plan
 
-    found = plan(config, training)
+    found = plan(config, training, also)
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:

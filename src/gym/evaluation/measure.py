@@ -24,7 +24,7 @@ from gym.llm.brake import Brake
 from gym.train.grpo.frozen import EVALUATION, Weights, manifest_path
 from gym.train.grpo.manifest import manifest
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.task import problems_digest
+from gym.train.grpo.task import problems_digest, run_folder
 from gym.train.grpo.watch import Watch
 
 
@@ -55,6 +55,7 @@ async def measure(
     `WeightsChanged` when a local model's file is not what it was.
     """
     _require(config, library, compare=compare, checks=checks)
+    _require_no_baseline(config)
     notes: list[str] = []
     target = target_of(config, notes)
     others = [elsewhere(config, what, checks.also_reward, notes) for what in checks.also]
@@ -89,6 +90,17 @@ async def measure(
         notes=tuple(notes),
         folder=folder.root,
     )
+
+
+def _require_no_baseline(config: RunConfig) -> None:
+    """A baseline's folder holds measurements of trained weights: those of the model beside them would pass for its own."""
+    folder = RunDir(run_folder(config))
+    saved = folder.read_json("manifest.json")
+    if isinstance(saved, dict) and "trained" in saved:
+        raise ConfigError(
+            f"run {str(folder.root)!r} is one of `gym baseline`, which measures what it trained itself: choose another "
+            "--experiment-name"
+        )
 
 
 async def _take(

@@ -18,7 +18,7 @@ from gym.core.problem import tool_use
 from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.errors import ConfigError
-from gym.evaluation.compare import Named, by_question, cautions
+from gym.evaluation.compare import SETTINGS, Named, by_question, cautions
 from gym.evaluation.effort import Effort
 from gym.evaluation.metrics import Paired, Score, paired, score
 from gym.evaluation.record import FOLDER, Identity, Record, read
@@ -102,8 +102,10 @@ def open_run(path: Path) -> Run:
 def compare_ways(ways: Sequence[Way], *, seed: int = 0) -> Ways:
     """The table; problems are matched by id, between data sets that differ by their question.
 
-    Raises `ConfigError` when a way shares no problem with the first.
+    Raises `ConfigError` when a way shares no problem with the first, holds the same answers twice, or different ways to learn.
     """
+    for way in ways:
+        _require_different(way)
     records = [run.record for way in ways for run in way.runs]
     by_id = len({one.identity.data_sha256 for one in records}) == 1
     tallies = [pooled([run.record for run in way.runs], by_id=by_id) for way in ways]
@@ -117,6 +119,25 @@ def compare_ways(ways: Sequence[Way], *, seed: int = 0) -> Ways:
         _line(way, score(found), gain, seed) for way, found, gain in zip(ways, tallies, [None, *gains], strict=True)
     )
     return Ways(lines=tuple(lines), notes=tuple(_notes(ways, gains)))
+
+
+def _require_different(way: Way) -> None:
+    """What is pooled must be draws of one thing: the same ones twice only seem to be more, and a mean of ways is none."""
+    drawn = [_draws(one.record) for one in way.runs]
+    if any(one in drawn[:place] for place, one in enumerate(drawn)):
+        raise ConfigError(
+            f"{way.label!r}: two of its runs hold the same answers, which pooled would count twice: give one"
+        )
+    learned = {run.effort.way if run.effort else "" for run in way.runs}
+    if len(learned) > 1:
+        told = ", ".join(sorted(one or "nothing" for one in learned))
+        raise ConfigError(f"{way.label!r}: its runs learned in different ways ({told}): give each a name of its own")
+
+
+def _draws(record: Record) -> tuple[Identity, tuple[Any, ...]]:
+    """What two records have in common that hold the same answers, whenever and under whatever name they were taken."""
+    answers = tuple((one.id, one.rewards, one.no_answer, one.tokens.completion) for one in record.answers)
+    return record.identity.model_copy(update={"name": ""}), answers
 
 
 def pooled(records: Sequence[Record], *, by_id: bool = True) -> tuple[Tally, ...]:
@@ -168,8 +189,19 @@ def _notes(ways: Sequence[Way], gains: Sequence[Paired]) -> Iterator[str]:
     for way, gain in zip(ways[1:], gains, strict=True):
         for note in cautions(first, Named(way.label, way.runs[0].record), gain):
             said[note].append(way.label)
+    for way in ways:
+        for note in _unlike(way):
+            said[note].append(way.label)
     for note, labels in said.items():
         yield f"{', '.join(labels)}: {note}"
+
+
+def _unlike(way: Way) -> Iterator[str]:
+    """Settings beside the seed in which the runs of a way differ."""
+    one, *others = (run.record.identity for run in way.runs)
+    for name in ("data_sha256", *SETTINGS):
+        if any(getattr(other, name) != getattr(one, name) for other in others):
+            yield f"{name} differs between the runs that are pooled"
 
 
 def mean(values: Sequence[float | None]) -> float | None:

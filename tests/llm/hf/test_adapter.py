@@ -1,12 +1,15 @@
 """A local transformers model behind `ChatModel`, on a tiny random one: what is drawn, when it ends, what is reused."""
 
 import asyncio
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from gym.core.chat import Completion, Message, Sampling
 from gym.errors import ConfigError, ContextExceeded, TimedOut, ToolsRefused
+from gym.llm.hf.opening import load
 from tests.tiny_model import TRAIN, Tiny, tiny
 
 pytestmark = TRAIN
@@ -211,3 +214,14 @@ async def test_the_weights_are_left_as_they_are_and_dropout_as_it_was() -> None:
     assert busy.model.training
     assert all(tensor.equal(before[name]) for name, tensor in busy.model.state_dict().items())
     assert all(parameter.grad is None for parameter in busy.model.parameters())
+
+
+def test_a_folder_whose_tensors_are_not_all_there_is_no_model(tmp_path: Path) -> None:
+    folder = tiny().saved(tmp_path / "model")
+    assert load(folder).model
+    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps(settings | {"num_hidden_layers": 3}), encoding="utf-8")
+    with pytest.raises(
+        ConfigError, match=r"no whole causal language model: 9 of its tensors .* 'model\.layers\.2\.input"
+    ):
+        load(folder)

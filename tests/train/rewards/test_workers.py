@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,15 @@ async def test_a_living_worker_prepares_what_is_asked_for_later_and_once(workers
     workers.prepare(tmp_path.joinpath("ready").mkdir)  # fails when done twice, which the task must not notice
     for _ in range(2):
         assert await workers.call(os.listdir, tmp_path) == ["ready"]
+
+
+async def test_a_module_is_found_where_this_process_finds_it_now(
+    workers: Workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await workers.call(abs, -1) == 1
+    (tmp_path / "found_late.py").write_text("def twice(number):\n    return 2 * number\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert await workers.call(import_module("found_late").twice, 4) == 8
 
 
 async def test_a_function_that_cannot_travel_is_an_error_and_the_worker_stays(workers: Workers) -> None:

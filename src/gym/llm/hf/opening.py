@@ -60,10 +60,17 @@ def load(path: Path) -> Loaded:
     try:
         with quiet():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left", **offline)
-            model = AutoModelForCausalLM.from_pretrained(str(folder), dtype="auto" if gpu else torch.float32, **offline)
+            model, found = AutoModelForCausalLM.from_pretrained(
+                str(folder), dtype="auto" if gpu else torch.float32, output_loading_info=True, **offline
+            )
     except Exception as error:  # a folder may hold anything, and its loader has no error of its own
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(f"{str(path)!r} cannot be loaded by transformers: {reason}") from error
+    if absent := sorted(found["missing_keys"]):
+        raise ConfigError(
+            f"{str(path)!r} is no whole causal language model: {len(absent)} of its tensors are in no file, {absent[0]!r} say; "
+            "they would be random"
+        )
     if file:
         _unmark(model)
     return Loaded(model.to("cuda" if gpu else "cpu").eval(), tokenizer)
@@ -81,12 +88,14 @@ def quiet() -> Iterator[None]:
     """Transformers says nothing about itself: its bars and warnings would run through a command's output."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()

@@ -141,9 +141,13 @@ class RunDir:
         file = self.path("config.yaml")
         if file.exists() and self.has_calls():
             if told := self.changes(config, inputs):
+                anew = (
+                    "--fork NEW_NAME to start a new run that reuses the paid calls"
+                    if config.continuous_learning_grpo
+                    else "choose another --experiment-name"
+                )
                 raise ConfigError(
-                    f"run {str(self.root)!r} was started with other settings ({told}); "
-                    "use the same ones to continue, or --fork NEW_NAME to start a new run that reuses the paid calls"
+                    f"run {str(self.root)!r} was started with other settings ({told}); use the same ones to continue, or {anew}"
                 )
             return
         public = {**config.public(), "inputs": dict(inputs)}

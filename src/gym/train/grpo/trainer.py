@@ -26,6 +26,7 @@ from gym.train.grpo.trl.arguments import FinetuningArguments
 from gym.train.grpo.trl.free import Order, TrainingFree
 from gym.train.grpo.trl.learner import State
 from gym.train.grpo.trl.opening import arguments_of, data_of, weights_of
+from gym.train.grpo.trl.order import CaughtUp
 from gym.train.grpo.trl.rewards import AsTrl, RewardFunction, is_ours, listed
 from gym.train.grpo.trl.rows import Row
 from gym.train.grpo.trl.settings import apply, figures, idle_optimizer, require_free
@@ -179,10 +180,11 @@ class GRPOTrainer(TrlGRPOTrainer):
             self.training_free.learner.state = State.load(Path(cast(str, self.state.best_model_checkpoint)))
 
     def _get_train_sampler(self, dataset: Any = None) -> Any:
-        """TRL's order in the first epoch, an order of its own in each later one, so that a resumed run finds its place."""
+        """TRL's order, in the training-free mode one of its own in each later epoch; either is found again by a resumed run."""
+        repeats = super()._get_train_sampler(dataset)
         if self.training_free is None:
-            return super()._get_train_sampler(dataset)
-        return Order(super()._get_train_sampler(dataset), lambda: int(self.state.epoch or 0))
+            return CaughtUp(repeats, lambda: self.state.epoch or 0.0)
+        return Order(repeats, lambda: int(self.state.epoch or 0))
 
     def _finished(self, ids: Sequence[int]) -> bool:
         return bool(ids) and ids[-1] in self.eos_token_ids

@@ -6,6 +6,7 @@ from gym.evaluation.figures import count
 from gym.evaluation.ways_page import size
 from gym.llm.hf.place import locate
 from gym.train.grpo.frozen.count import adapter_parameters, stored_tensors
+from gym.train.grpo.gradient.sets import Also, targets_of
 from gym.train.grpo.gradient.settings import Training, gradient_config, require_held_out
 from gym.train.grpo.task import held_out_reward, load_task, run_folder, train_reward
 
@@ -26,7 +27,7 @@ class Plan(Value):
     longest: int
     """Tokens of them at most."""
     measured: int
-    """Held-out answers, before and after."""
+    """Answers to held-out problems and other sets, before and after."""
     parameters: int
     trained: int
     """Of them, or of the adapters beside them."""
@@ -39,17 +40,18 @@ class Plan(Value):
             f"{self.training}; into {self.folder}",
             f"{count(self.problems, 'training problem')}, {self.steps:,} optimizer steps, {count(self.answers, 'answer')} of "
             f"at most {self.longest:,} tokens together; {count(self.held_out, 'held-out problem')}, "
-            f"{count(self.measured, 'answer')} before and after",
+            f"{count(self.measured, 'answer')} before and after in all",
             f"{self.trained:,} parameters are trained, the model has {self.parameters:,}; at least {size(self.memory)} of "
             "memory in float32, activations not counted",
         )
 
 
-def plan(config: RunConfig, training: Training) -> Plan:
+def plan(config: RunConfig, training: Training, also: Also = Also()) -> Plan:  # noqa: B008 - a frozen value
     """Raises `ConfigError` for whatever the training itself would refuse before it loads a model."""
     config = gradient_config(config, training.way)
     task = load_task(config, train_reward(config), held_out_reward(config))
     require_held_out(task)
+    targets = targets_of(config, task, also, [])
     tensors = stored_tensors(locate(config.model_name_or_path))
     parameters = sum(one.parameters for one in tensors)
     trained = parameters if training.way == "grpo" else adapter_parameters(tensors, training.rank)
@@ -64,7 +66,7 @@ def plan(config: RunConfig, training: Training) -> Plan:
         steps=steps,
         answers=answers,
         longest=answers * config.rollout_max_tokens,
-        measured=2 * len(task.test) * config.eval_k,
+        measured=2 * sum(one.answers for one in targets),
         parameters=parameters,
         trained=trained,
         memory=WEIGHT * (parameters + beside) + (GRADIENT + MOMENTS) * trained,

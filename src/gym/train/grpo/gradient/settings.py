@@ -1,5 +1,7 @@
 """What a gradient baseline is told beside a run's settings, and what it asks of these. Free of torch."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -21,8 +23,19 @@ OURS: Mapping[str, str] = {
     "temperature": "--temperature", "max_completion_length": "--rollout-max-tokens", "learning_rate": "--learning-rate",
     "logging_steps": "", "report_to": "", "save_strategy": "--save-steps", "save_steps": "--save-steps",
     "gradient_accumulation_steps": "--batch-size", "max_steps": "--epochs", "load_best_model_at_end": "",
+    **dict.fromkeys(("per_device_train_batch_size", "generation_batch_size", "steps_per_generation"), "--batch-size"),
+    **dict.fromkeys(
+        (
+            "num_iterations", "use_vllm", "use_transformers_paged", "model_init_kwargs", "include_num_input_tokens_seen",
+            "save_only_model", "save_total_limit", "save_on_each_node", "ignore_data_skip", "resume_from_checkpoint",
+            "restore_callback_states_from_checkpoint", "logging_strategy", "logging_first_step", "log_completions",
+            "log_level", "disable_tqdm", "do_eval", "eval_strategy", "deepspeed", "fsdp", "fsdp_config", "push_to_hub",
+            "torch_compile",
+        ),
+        "",
+    ),
 }  # fmt: skip
-"""Settings of TRL's that have a name of ours; none: they must be what they are."""
+"""Settings of TRL's that have a name of ours; none: steps, counts, checkpoints and output rest on what they are."""
 
 
 class Training(Value):
@@ -42,6 +55,8 @@ class Training(Value):
         """From the command line: `settings` are `KEY=VALUE`, a value in YAML; raises `ConfigError` for a key of ours."""
         more = dict(map(_setting, settings))
         rate = LEARNING_RATES[way] if learning_rate is None else learning_rate
+        if not (math.isfinite(rate) and rate > 0):
+            raise ConfigError(f"--learning-rate {rate}: expected a number above 0, e.g. {LEARNING_RATES[way]:g}")
         return cls(way=way, learning_rate=rate, rank=rank, more=more)
 
     def told(self) -> str:
@@ -58,9 +73,11 @@ def _setting(text: str) -> tuple[str, Any]:
     if (ours := OURS.get(key)) is not None:
         raise ConfigError(f"--set {key}: " + (f"give {ours} instead" if ours else "it cannot be changed here"))
     try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"--set {text!r}: the value is not valid YAML") from error
+        found = yaml.safe_load(value)
+        json.dumps(found, allow_nan=False)
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        raise ConfigError(f"--set {text!r}: the value is no number, word, list or mapping in YAML") from error
+    return key, found
 
 
 def gradient_config(config: RunConfig, way: GradientWay) -> RunConfig:
@@ -83,6 +100,10 @@ def gradient_config(config: RunConfig, way: GradientWay) -> RunConfig:
     if (config.reward == "judge") and not (config.judge_model or config.judge_base_url):
         raise ConfigError(
             "reward: judge without --judge-model would be judged by the model that is trained: name another one"
+        )
+    if config.rollout_temperature == 0:
+        raise ConfigError(
+            "rollout_temperature: at 0 all answers to a problem are one, and nothing is learned from them; give --temperature 1"
         )
     if config.grpo_group_size < 2:
         raise ConfigError(

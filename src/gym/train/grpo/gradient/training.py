@@ -1,30 +1,30 @@
 """One gradient baseline's training: TRL's loop in a thread, stopped cleanly by the run's brake, continued from its checkpoint."""
 
 import asyncio
+import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from peft import LoraConfig
 from transformers import PrinterCallback, TrainerCallback
-from transformers.trainer_utils import get_last_checkpoint
 
 from gym.config import RunConfig
 from gym.core.problem import Failure, Problem, Reward, Trajectory, Verdict
-from gym.errors import ConfigError
+from gym.errors import ConfigError, GymError, RunFailed, StorageError
 from gym.llm.brake import Brake
 from gym.llm.hf.opening import Loaded, quiet
+from gym.train.grpo.gradient.checkpoints import FOLDER, last_whole
 from gym.train.grpo.gradient.report import Step
 from gym.train.grpo.gradient.settings import Training
 from gym.train.grpo.task import Task
 from gym.train.grpo.trainer import GRPOTrainer
 
-CHECKPOINTS = "checkpoints"
-"""In the run's folder; the last one holds what was trained."""
-_OF_TRAINING = ("optimizer.pt", "scheduler.pt", "rng_state.pth", "scaler.pt")
-"""What only a training that goes on needs."""
+_UNWRITTEN = re.compile(r"(?:I/O error: |PytorchStreamWriter |unexpected pos )")
+"""How safetensors and torch, which do not raise `OSError`, say that a file could not be written."""
 
 
 class Trained(NamedTuple):
@@ -79,6 +79,8 @@ class Course(TrainerCallback):
         """A step is done: saved, when it is the last for now."""
         self._took = time.perf_counter() - self._began
         self._advance()
+        if self.halted.is_set():
+            raise Halted
         if self._brake.reason is not None:
             control.should_save = control.should_training_stop = True
 
@@ -106,23 +108,27 @@ def open_trainer(
         r=training.rank, lora_alpha=2 * training.rank, task_type="CAUSAL_LM", target_modules="all-linear"
     )
     try:
-        return GRPOTrainer.of(
-            config,
-            task.train,
-            reward,
-            folder=folder / CHECKPOINTS,
-            loaded=loaded,
-            training=settings,
-            **({"peft_config": adapters} if training.way == "lora" else {}),
-        )
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"TRL refuses the settings of this training: {str(error).splitlines()[0]}") from error
+        with quiet():
+            return GRPOTrainer.of(
+                config,
+                task.train,
+                reward,
+                folder=folder / FOLDER,
+                loaded=loaded,
+                training=settings,
+                **({"peft_config": adapters} if training.way == "lora" else {}),
+            )
+    except GymError:
+        raise
+    except Exception as error:  # a setting may be anything, and TRL has no error of its own
+        raise ConfigError(f"TRL refuses the settings of this training: {_first_line(error)}") from error
 
 
 async def train(trainer: GRPOTrainer, brake: Brake, advance: Callable[[], None]) -> Trained:
     """Train to the end, from the last checkpoint where there is one.
 
-    Raises the brake's reason after the step in which it was pulled, its checkpoint written.
+    Raises the brake's reason after the step in which it was pulled, its checkpoint written; `RunFailed` for whatever breaks
+    in TRL, `StorageError` when a checkpoint cannot be written.
     """
     loop = asyncio.get_running_loop()
     course = Course(brake, lambda: loop.call_soon_threadsafe(advance))
@@ -133,35 +139,47 @@ async def train(trainer: GRPOTrainer, brake: Brake, advance: Callable[[], None])
         await asyncio.shield(work)
     except asyncio.CancelledError:
         course.halted.set()
-        await asyncio.wait({work})
+        await _ended(work)
         raise
     if trainer.state.global_step < trainer.state.max_steps:
         brake.check()
     return Trained(trainer.model, tuple(map(_step, (one for one in trainer.state.log_history if "reward" in one))))
 
 
-def forget_optimizer(folder: Path) -> None:
-    """Of a finished training only what was trained stays, not what goes on needs: two thirds of the bytes."""
-    if last := _last(folder / CHECKPOINTS):
-        for name in _OF_TRAINING:
-            (last / name).unlink(missing_ok=True)
-
-
-def trained_steps(folder: Path) -> int:
-    """Steps in the last checkpoint; 0 without one."""
-    last = _last(folder / CHECKPOINTS)
-    return int(last.name.rpartition("-")[2]) if last else 0
+async def _ended(work: "asyncio.Future[None]") -> None:
+    """The thread's end, however often this is cancelled meanwhile: until then the models are its own."""
+    while not work.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({work})
+    if not work.cancelled():
+        work.exception()  # heard, or asyncio would print it
 
 
 def _train(trainer: GRPOTrainer) -> None:
-    last = _last(Path(trainer.args.output_dir))
-    with quiet():
+    last = last_whole(Path(trainer.args.output_dir).parent)
+    with quiet(), _told():
         trainer.train(resume_from_checkpoint=str(last) if last else None)
 
 
-def _last(checkpoints: Path) -> Path | None:
-    found = get_last_checkpoint(str(checkpoints)) if checkpoints.is_dir() else None
-    return Path(found) if found else None
+@contextmanager
+def _told() -> Iterator[None]:
+    """What breaks inside the training loop, in one line: settings, a model and a disk may break it anywhere."""
+    try:
+        yield
+    except (GymError, Halted):
+        raise
+    except Exception as error:
+        told = f"{type(error).__name__}: {_first_line(error)}"
+        if isinstance(error, OSError) or _UNWRITTEN.search(str(error)):
+            raise StorageError(f"the training cannot be saved ({told}); the checkpoint before is intact") from error
+        raise RunFailed(
+            f"the training failed ({told}); its last checkpoint is intact. Too high a --learning-rate, a --set, the model or the "
+            "memory may be the cause"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _step(entry: dict[str, Any]) -> Step:

@@ -3,23 +3,35 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pydantic import ValidationError
 
 from gym.config import RunConfig
 from gym.core.experience import Library
 from gym.core.problem import Reward
+from gym.errors import WeightsChanged
 from gym.evaluation.compare import Comparison, compare
 from gym.evaluation.compare import Named as Labelled
 from gym.evaluation.effort import Changed, Effort, learned_with
 from gym.evaluation.instrument import Instrument, Taken
-from gym.evaluation.record import write
+from gym.evaluation.record import forget, write
 from gym.evaluation.target import Target
 from gym.llm.brake import Brake
 from gym.llm.hf.opening import Loaded
 from gym.llm.hf.place import locate
 from gym.memory import peak_bytes
 from gym.train.grpo.frozen import Weights
+from gym.train.grpo.gradient.checkpoints import (
+    FOLDER,
+    forget_optimizer,
+    is_finished,
+    last_whole,
+    set_broken_aside,
+    steps,
+)
 from gym.train.grpo.gradient.models import Models, Named
 from gym.train.grpo.gradient.plan import steps_of
 from gym.train.grpo.gradient.report import BaselineReport, Step, write_report
@@ -60,29 +72,46 @@ class Work(NamedTuple):
 
     async def done(self, loaded: Loaded) -> Baseline:
         """Before, training, after, and the report."""
-        from gym.train.grpo.gradient.training import forget_optimizer, trained_steps
-
-        began, resumed = time.monotonic(), trained_steps(self.folder.root)
+        began, kept = time.monotonic(), self.kept()
+        resumed, was = steps(kept), self.trained_before(kept)
         name = f"hf:{locate(self.config.model_name_or_path).name}"
-        self.write_manifest(self.weights, None, None)
+        self.write_manifest(self.weights, was, None)
         before = await self.measured(Named(loaded.model, name), "before", "plain")
-        trained, steps = await self.trained(loaded)
+        trained, course = await self.trained(loaded)
         peak = peak_bytes()
         model = Named.trained(trained, name, self.training.way)
+        if was not in (None, model.weights):
+            raise WeightsChanged(
+                f"what was trained is not what it was: {was} then, {model.weights} now; give {str(kept)!r} back, or remove it "
+                "to train again"
+            )
         after = await self.measured(model, "after", "after")
         changed = await asyncio.to_thread(self.changes, trained)
         checked = await asyncio.to_thread(self.weights.read_again)
-        self.write_manifest(checked, model, changed)
+        self.write_manifest(checked, model.weights, changed)
         for one in (*before, *after):
             write(self.folder.root, one.made, one.usd, one.answers())
+        forget(self.folder.root, {one.made.name for one in (*before, *after)})
         sides = [Sides(*pair) for pair in zip(before, after, strict=True)]
-        seconds = time.monotonic() - began + sum(one.seconds for one in steps[:resumed])
-        effort = self.effort(sides, steps, changed, peak, seconds)
-        report = self.report(sides, steps, effort, checked, trained_steps(self.folder.root))
+        seconds = time.monotonic() - began + sum(one.seconds for one in course[:resumed])
+        effort = self.effort(sides, course, changed, peak, seconds)
+        report = self.report(sides, course, effort, checked)
         write_report(self.folder, report)
         checked.require_unchanged()
         forget_optimizer(self.folder.root)
         return Baseline(self.folder.root, report)
+
+    def kept(self) -> Path | None:
+        """The checkpoint to go on from; what a kill or a fault left above it is set aside, and told."""
+        for aside in set_broken_aside(self.folder.root):
+            self.watch.say(f"a checkpoint is not whole: it is called {aside.name} now, and nothing goes on from it")
+        return last_whole(self.folder.root)
+
+    def trained_before(self, kept: Path | None) -> str | None:
+        """The digest of what a finished training left, as its manifest has it; None of one that goes on."""
+        saved = self.folder.read_json("manifest.json")
+        trained = saved.get("trained") if isinstance(saved, dict) and kept and is_finished(kept) else None
+        return trained.get("weights") if isinstance(trained, dict) else None
 
     async def measured(self, model: Named, own: str, also: str) -> list[Taken]:
         """Every target, asked of the model as it is."""
@@ -100,14 +129,14 @@ class Work(NamedTuple):
 
     async def trained(self, loaded: Loaded) -> tuple[Any, tuple[Step, ...]]:
         """The model as training left it."""
-        from gym.train.grpo.gradient.training import OnLoop, open_trainer, train, trained_steps
+        from gym.train.grpo.gradient.training import OnLoop, open_trainer, train
 
         reward = OnLoop(self.reward(), asyncio.get_running_loop())
         trainer = await asyncio.to_thread(
             lambda: open_trainer(self.config, self.task, reward, self.training, folder=self.folder.root, loaded=loaded)
         )
         self.watch.phase("training", steps_of(self.config, len(self.task.train)), self.models.session.meter)
-        self.watch.advance(trained_steps(self.folder.root))
+        self.watch.advance(steps(last_whole(self.folder.root)))
         return await train(trainer, self.brake, self.watch.advance)
 
     def reward(self) -> Reward:
@@ -121,7 +150,7 @@ class Work(NamedTuple):
         return changes(model, locate(self.config.model_name_or_path))
 
     def effort(
-        self, sides: Sequence[Sides], steps: Sequence[Step], changed: Changed, peak: int | None, seconds: float
+        self, sides: Sequence[Sides], course: Sequence[Step], changed: Changed, peak: int | None, seconds: float
     ) -> Effort:
         """What training took; a run that was continued keeps what it took before."""
         taken = [one for pair in sides for one in pair]
@@ -132,14 +161,14 @@ class Work(NamedTuple):
             chat=True,
         )
         earlier = _earlier(self.folder)
-        drawn = len(steps) * min(self.config.batch_size, len(self.task.train)) * self.config.grpo_group_size
+        drawn = len(course) * min(self.config.batch_size, len(self.task.train)) * self.config.grpo_group_size
         peaks = [one for one in (peak, earlier.peak_bytes if earlier else None) if one is not None]
         return Effort(
             way=self.training.way,
-            learning_s=sum(one.seconds for one in steps),
+            learning_s=sum(one.seconds for one in course),
             seconds=max(seconds, earlier.seconds if earlier else 0.0),
             calls=judged["calls"] + drawn,
-            tokens=judged["tokens"] + (steps[-1].tokens if steps else 0),
+            tokens=judged["tokens"] + (course[-1].tokens if course else 0),
             usd=judged["usd"],
             peak_bytes=max(peaks, default=None),
             weights="changed" if changed.changed or changed.added else "unchanged",
@@ -147,7 +176,7 @@ class Work(NamedTuple):
         )
 
     def report(
-        self, sides: Sequence[Sides], steps: tuple[Step, ...], effort: Effort, weights: Weights, checkpoint: int
+        self, sides: Sequence[Sides], course: tuple[Step, ...], effort: Effort, weights: Weights
     ) -> BaselineReport:
         """Everything that is known at the end."""
         task, inputs = self.task, self.task.inputs()
@@ -157,12 +186,12 @@ class Work(NamedTuple):
             model=self.config.model_name_or_path,
             training=self.training.told(),
             weights=weights.story,
-            checkpoint=f"checkpoints/checkpoint-{checkpoint}",
+            checkpoint=f"{FOLDER}/checkpoint-{steps(last_whole(self.folder.root))}",
             problems={"training": len(task.train), "validation": len(task.val), "held-out": len(task.test)},
             comparison=own,
             elsewhere=tuple(others),
             effort=effort,
-            steps=steps,
+            steps=course,
             spent=self.models.session.meter.snapshot(),
             seconds=effort.seconds,
             config=self.config.public(),
@@ -170,15 +199,15 @@ class Work(NamedTuple):
             notes=self.notes,
         )
 
-    def write_manifest(self, weights: Weights, model: Named | None, changed: Changed | None) -> None:
+    def write_manifest(self, weights: Weights, trained: str | None, changed: Changed | None) -> None:
         """As every run's, with what was trained."""
         content = manifest(self.config, self.task.inputs(), weights, self.models.session.log)
-        trained: Mapping[str, Any] = {
+        told: Mapping[str, Any] = {
             "training": self.training.model_dump(mode="json"),
-            "weights": model.weights if model else None,
+            "weights": trained,
             "changed": changed.model_dump(mode="json") if changed else None,
         }
-        self.folder.write_json("manifest.json", {**content, "trained": trained})
+        self.folder.write_json("manifest.json", {**content, "trained": told})
         weights.keep(self.folder.root, self.config.model_name_or_path)
 
 
@@ -188,6 +217,8 @@ def _compared(sides: Sides, seed: int) -> Comparison:
 
 
 def _earlier(folder: RunDir) -> Effort | None:
-    """Of the same run, when it was finished before and is only looked at again."""
+    """Of the same run, when it was finished before and is only looked at again; None in a report that is damaged."""
     saved = folder.read_json("report.json")
-    return Effort.model_validate(saved["effort"]) if isinstance(saved, dict) and saved.get("effort") else None
+    with suppress(ValidationError):
+        return Effort.model_validate(saved["effort"]) if isinstance(saved, dict) and saved.get("effort") else None
+    return None

@@ -5,18 +5,17 @@ held-out answers before training are its own. What training changed is counted a
 """
 
 import asyncio
-from typing import NamedTuple
 
 from gym.collector import rare_collections
 from gym.config import RunConfig
 from gym.embedding.encoders import resolved
-from gym.evaluation.target import Target, elsewhere, shared
 from gym.llm import blocking
 from gym.llm.brake import Brake
 from gym.llm.hf.opening import load
 from gym.llm.hf.place import locate
 from gym.train.grpo.frozen import Weights
 from gym.train.grpo.gradient.models import open_models
+from gym.train.grpo.gradient.sets import Also, targets_of
 from gym.train.grpo.gradient.settings import (
     Training,
     gradient_config,
@@ -27,18 +26,10 @@ from gym.train.grpo.gradient.settings import (
 from gym.train.grpo.gradient.work import Baseline, Work
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.run_dir import RunDir
-from gym.train.grpo.task import Task, held_out_reward, load_task, run_folder, train_reward
+from gym.train.grpo.task import held_out_reward, load_task, run_folder, train_reward
 from gym.train.grpo.watch import Silent, Watch
 
 __all__ = ["Also", "Baseline", "abaseline", "baseline"]
-
-
-class Also(NamedTuple):
-    """Other sets on which forgetting is measured."""
-
-    sets: tuple[str, ...] = ()
-    reward: str = ""
-    """Of these; empty: the run's, or their own."""
 
 
 def baseline(
@@ -86,12 +77,3 @@ async def abaseline(
         async with open_models(config, loaded, folder.root, brake, watch) as models:
             work = Work(config, training, task, targets, folder, models, weights, watch, brake, tuple(notes))
             return await work.done(loaded)
-
-
-def targets_of(config: RunConfig, task: Task, also: Also, notes: list[str]) -> tuple[Target, ...]:
-    """The held-out problems, then the other sets; what a reader must know of these is added to `notes`."""
-    own = Target(config.model_copy(update={"dataset": config.test or config.dataset}), task.domain, task.test)
-    others = [elsewhere(config, what, also.reward, notes) for what in also.sets]
-    for what, other in zip(also.sets, others, strict=True):
-        notes += shared(own, other, what)
-    return (own, *others)

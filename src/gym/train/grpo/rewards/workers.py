@@ -5,6 +5,7 @@ moment a worker takes the task, a dead worker is replaced, and every way to end 
 """
 
 import asyncio
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -108,13 +109,15 @@ class _Seat:
     def __init__(self, memory_mb: int | None) -> None:
         self._memory_mb = memory_mb
         self._worker: Worker | None = None
+        self._path: tuple[str, ...] = ()
         self._prepared = 0
 
     async def do(self, task: Task, prepare: Sequence[Callable[[], Any]]) -> Any:
         """The worker's answer to the task, after what it had yet to prepare. Raises like `Worker.do`."""
-        if self._worker is None or not self._worker.alive:
+        path = tuple(sys.path)  # a worker looks for modules where this process did when it started
+        if self._worker is None or not self._worker.alive or self._path != path:
             self.vacate(idle=True)
-            self._worker, self._prepared = Worker(self._memory_mb), 0
+            self._worker, self._path, self._prepared = Worker(self._memory_mb), path, 0
         worker = self._worker
         for function in (_be_there, *prepare)[self._prepared :]:
             await worker.do(Task(PREPARE_S, function))
