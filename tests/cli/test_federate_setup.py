@@ -170,6 +170,13 @@ def test_status_tells_of_servers_and_nodes(played: str) -> None:
     assert "is the folder of no server and no node" in wrong("status", ".")
 
 
+def test_who_joins_a_team_that_has_played_takes_part_from_the_next_round_on(played: str) -> None:
+    said("keys", "late", "--node", "late")
+    said("join", "try/server", "late/member.json")
+    assert ServerHome("try/server").team.since == {"late": 1}
+    assert [len(ServerHome("try/server").team.members_of(number)) for number in (0, 1)] == [3, 4]
+
+
 def test_what_was_accepted_is_pulled_into_a_library_of_ones_own(played: str) -> None:
     assert said("pull", "try/n1", "own.json")["added"] == ["G0"]
     assert said("pull", "try/n1", "own.json") == {"added": [], "removed": [], "refused": []}

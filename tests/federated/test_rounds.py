@@ -132,6 +132,28 @@ def test_who_was_away_for_rounds_gets_them_all_before_the_next(world: World) -> 
     assert (third.number, len(world.libraries())) == (2, 1)
 
 
+@pytest.mark.parametrize("opened", [1, 2])
+def test_who_joins_later_checks_the_rounds_before_and_takes_part_in_the_next(world: World, opened: int) -> None:
+    """Be the newest round closed or left open when it joins: then it plays no part in that one."""
+    world.server().play(1)
+    if opened == 2:
+        world.carrier.lost = lambda node, step: step == "confirm"
+        with pytest.raises(RunFailed):
+            world.server().play(1)
+        world.carrier.lost = lambda node, step: False
+    new = team_of(FOUR).cards[-1]
+    world.team = world.team.with_card(new, since=len(world.board.rounds()))
+    world.carrier.nodes["n03"] = node_of("n03", world.team, MemoryBoard(), "When it is late, n03 says check.")
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], team=world.team)
+    world.heard.clear()
+    *_, last = world.server().play(opened)
+    assert (last.number, last.n) == (opened, 4)
+    assert "n03" in {one.message.node for one in world.board.collected(world.board.rounds()[-1]).messages}
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+    assert not world.told("silent")
+
+
 @pytest.mark.parametrize("place", [0, 2, 3, 5, 7, 8, 10, 13, 16])
 def test_a_server_that_stops_anywhere_goes_on_with_the_same_round(tmp_path: Path, place: int) -> None:
     world = World(root=tmp_path if place % 5 == 0 else None)
@@ -287,12 +309,13 @@ def test_texts_that_were_tried_before_cannot_be_hidden(world: World) -> None:
     assert answer.refused == "round 1 has other tried than this node's team.json"
 
 
-def test_a_bundle_that_comes_in_after_the_review_is_not_taken(four: World) -> None:
+@pytest.mark.parametrize("step", ["measure", "check", "publish"])
+def test_a_bundle_that_comes_in_after_the_review_is_not_taken(four: World, step: Step) -> None:
     unsigned(four)
     round, node = four.board.rounds()[0], four.nodes["n00"]
     late = seal(bundle(round, "n03", "When adding units, guess."), key("n03"))
     before = len(node.board.collected(round).messages)
-    node.answer(asked(four, "measure", packets=(late,)))
+    node.answer(asked(four, step, packets=(late,)))
     assert len(node.board.collected(round).messages) == before
 
 

@@ -56,6 +56,7 @@ class Coordinator:
 
     def _play(self) -> Decision:
         round = self._current()
+        self._here = frozenset(member.address for member in round.members)
         self.say(f"round {round.number} of {count(round.n, 'node')}")
         if (decision := self.board.decision(round)) is None:
             decision = self._decide(round)
@@ -66,7 +67,6 @@ class Coordinator:
     def _current(self) -> Round:
         """The round that is open, or closed without enough signatures; else a new one."""
         rounds = self.board.rounds()
-        self._here = frozenset(self.team.addresses)
         if rounds and not self._is_signed(rounds[-1]):
             return rounds[-1]
         self.board.open(round := self.team.next_round(self.history.decisions()))

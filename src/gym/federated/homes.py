@@ -99,8 +99,9 @@ class ServerHome:
         return FolderBoard(self.path / ROUNDS)
 
     def join(self, card: Card) -> Team:
-        """Make a node a member; raises `ConfigError` when its name or a key is taken."""
-        write_value(self.path / TEAM, team := self.team.with_card(card))
+        """Make a node a member from the next round on; raises `ConfigError` when its name or a key is taken."""
+        team = self.team.with_card(card, since=len(self.board.rounds()))
+        write_value(self.path / TEAM, team)
         return team
 
     def invite(self, node: "NodeHome") -> None:

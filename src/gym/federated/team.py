@@ -3,7 +3,7 @@
 A server could otherwise name a round in which it has most of the votes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -32,6 +32,8 @@ class Team(Value):
     """The members and the rules; the same file everywhere."""
 
     cards: tuple[Card, ...] = ()
+    since: Mapping[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """By address, the first round of a member that joined after round 0: who joins checks the rounds before it too."""
     encoder: Name = "all-minilm-l6-v2"
     model: Name | None = None
     """The one base model, or None where nodes may differ."""
@@ -48,8 +50,12 @@ class Team(Value):
         """Of the members, sorted."""
         return tuple(member.address for member in self.members)
 
-    def with_card(self, card: Card) -> "Team":
-        """The team with a new member; raises `ConfigError` when its name or a key is taken."""
+    def members_of(self, number: int) -> tuple[Member, ...]:
+        """Those who take part in the round of this number."""
+        return tuple(member for member in self.members if self.since.get(member.address, 0) <= number)
+
+    def with_card(self, card: Card, *, since: int = 0) -> "Team":
+        """The team with a new member from this round on; raises `ConfigError` when its name or a key is taken."""
         for known in self.cards:
             if card == known:
                 return self
@@ -59,7 +65,8 @@ class Team(Value):
                 raise ConfigError(
                     f"{card.member.address!r} has a key of {known.member.address!r}: each node makes its own"
                 )
-        return self.model_copy(update={"cards": (*self.cards, card)})
+        later = {card.member.address: since} if since else {}
+        return self.model_copy(update={"cards": (*self.cards, card), "since": {**self.since, **later}})
 
     def next_round(self, decisions: Sequence[Decision]) -> Round:
         """The round after the ones that came to these decisions; raises `ConfigError` for a team without members."""
@@ -68,7 +75,7 @@ class Team(Value):
         tried = sorted({text for decision in decisions for text in decision.measured})
         return Round(
             number=len(decisions),
-            members=self.members,
+            members=self.members_of(len(decisions)),
             encoder=self.encoder,
             model=self.model,
             aggregator=self.aggregator,
