@@ -133,10 +133,15 @@ class Node:
         """Keep what others said. Once this node has reviewed the bundles it takes no other, so that none comes in unseen;
         what two thirds have signed it takes whole.
         """
-        late = {"bundle"} if voice.said(Review) and ask.step != "publish" else set()
+        late = {"bundle"} if voice.said(Review) and not self._is_signed(voice.round, ask) else set()
         for packet in ask.packets:
             if kind_of_packet(packet) not in late:
                 self.board.post(voice.round, packet)
+
+    def _is_signed(self, round: Round, ask: Ask) -> bool:
+        """Whether enough members have signed the decision that is to be published."""
+        signed = [*ask.packets, *self.board.confirmations(round)]
+        return ask.step == "publish" and holds(round, confirmed_by(round, signed, ask.decision or ""))
 
     def _share(self, voice: Voice) -> None:
         if voice.said(Bundle):
