@@ -86,6 +86,7 @@ REFUSED: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a longer form of a number": ("not canonical", lambda: forged(pack(GOOD).replace(b"\xa4uses\x00", b"\xa4uses\xcc\x00"))),
     "a key twice": ("not canonical", lambda: forged(pack(GOOD).replace(b"\x85", b"\x86", 1) + b"\xa4node\xa3n01")),
     "a text twice": ("repeated text", lambda: sealed(bundle(ROUND, "n01", "When adding, stop.", "When adding, STOP!"))),
+    "a text measured twice": ("repeated text", lambda: forged(gains() | {"gains": 2 * gains()["gains"]}, kind="measurement")),
     "a gain of infinity": ("not finite", lambda: forged(gains(mean=float("inf")), kind="measurement")),
     "a gain of NaN": ("not finite", lambda: forged(gains(mean=float("nan")), kind="measurement")),
     "a gain of 3": ("malformed", lambda: forged(gains(mean=3.0), kind="measurement")),
