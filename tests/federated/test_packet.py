@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gym.federated.messages import Bundle, Gain, Kind, Measurement, Objection, Removal, Review, text_digest
+from gym.federated.messages import Bundle, Gain, Kind, Measurement, Objection, Removal, Review, exact_digest, text_digest
 from gym.federated.packet import MAX_BYTES, Received, Refusal, pack, purpose, seal, unseal
 from gym.federated.round import Round
 from gym.signing import NodeKey, is_signed_bytes
@@ -200,7 +200,7 @@ def test_every_limit_is_one_that_an_honest_node_keeps() -> None:
     full = sealed(bundle(ROUND, "n01", *texts))
     assert isinstance(unseal(full, ROUND), Received)
     assert len(full) < MAX_BYTES["bundle"]
-    told = tuple(Gain(text=text_digest(text), mean=0.1, error=0.1, problems=9) for text in texts * 100)
+    told = tuple(Gain(text=exact_digest(text), mean=0.1, error=0.1, problems=9) for text in texts * 100)
     assert len(pack(Measurement(round=ROUND.digest, node="n01", gains=told))) < MAX_BYTES["measurement"]
 
 

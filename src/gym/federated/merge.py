@@ -15,13 +15,13 @@ from gym.federated.aggregators.base import Aggregator
 from gym.federated.align import Topic, align
 from gym.federated.decision import Candidate, Decision, Published, RefusedText, TopicRuling
 from gym.federated.inbox import Collected
-from gym.federated.messages import Gain, Measurement, Removal
+from gym.federated.messages import Gain, Measurement, Removal, exact_digest
 from gym.federated.nearest import Near, nearest
 from gym.federated.round import Round, two_thirds
 from gym.federated.utility import rule
 
 Gains = Mapping[str, Mapping[str, Gain]]
-"""By the digest of a text, what each node measured."""
+"""By the exact digest of a text, what each node measured."""
 
 MOST_TRIED = 8
 """Texts of a topic. Where f + 1 is more (from 25 nodes on), that one of them is honest is likely, not certain."""
@@ -114,7 +114,7 @@ def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -
         elif settled or not turns:
             yield Candidate(**one._asdict(), verdict="reserve")
         else:
-            ruling = rule(round, domain, gains.get(one.digest, {}))
+            ruling = rule(round, domain, gains.get(exact_digest(one.text), {}))
             turns, settled = turns - 1, ruling.verdict != "refused"
             yield Candidate(**one._asdict(), **dict(ruling))
 

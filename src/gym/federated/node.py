@@ -20,7 +20,7 @@ from gym.federated.exchange import Answer, Ask
 from gym.federated.history import AcceptedExperience, History, library_digest
 from gym.federated.inbox import Collected
 from gym.federated.merge import Prepared, decide, prepare
-from gym.federated.messages import Bundle, Confirmation, Gain, Item, Measurement, Removal, Review, text_digest
+from gym.federated.messages import Bundle, Confirmation, Gain, Item, Measurement, Removal, Review, exact_digest
 from gym.federated.packet import kind_of_packet
 from gym.federated.quorum import confirmed_by, holds
 from gym.federated.review import review
@@ -164,7 +164,7 @@ class Node:
     def _measure(self, voice: Voice) -> None:
         decision = self._decided(self.board.collected(voice.round))
         known = {gain.text for told in voice.said(Measurement) for gain in told.gains}
-        trials = [trial for trial in _pending(decision) if text_digest(trial.text) not in known]
+        trials = [trial for trial in _pending(decision) if exact_digest(trial.text) not in known]
         if not trials:
             return
         self.say(f"round {voice.round.number}: measuring {count(len(trials), 'text')}")
