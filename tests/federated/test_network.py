@@ -108,6 +108,19 @@ def test_nothing_leaves_that_its_owner_did_not_see(board: Boards) -> None:
         network(board, "n00", "When early, wait.").submit_experiences(batch)
 
 
+def test_a_second_bundle_in_a_round_is_not_sent_and_the_first_one_again_is(board: Boards) -> None:
+    board.open(ROUND)
+    said, other = (
+        LocalDSOOptimizer("m", library(text), encoder=Topical()).compress_for_network(0.0)
+        for text in ("When late, call.", "When late, wait.")
+    )
+    own = network(board, "n00", "When late, call.", "When late, wait.")
+    assert own.submit_experiences(said) == own.submit_experiences(said)
+    with pytest.raises(ConfigError, match="'n00' has sent its bundle in round 0: two would be double talk"):
+        own.submit_experiences(other)
+    assert board.collected(ROUND).equivocations == ()
+
+
 def test_without_a_round_nothing_can_be_submitted(board: Boards) -> None:
     with pytest.raises(ConfigError, match="no round is open"):
         network(board, "n00").submit_experiences({})

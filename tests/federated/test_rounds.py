@@ -132,6 +132,33 @@ def test_who_was_away_for_rounds_gets_them_all_before_the_next(world: World) -> 
     assert (third.number, len(world.libraries())) == (2, 1)
 
 
+def test_who_says_it_is_behind_and_is_silent_then_is_waited_for_once(four: World) -> None:
+    """Else one liar could take the server's patience for every past round in every step."""
+    four.server().play(3)
+    alone = list[Step]()
+
+    class Lies(Troubled):
+        def ask(self, asks: Mapping[str, bytes], *, patience_s: float) -> Iterator[Answered]:
+            if [*asks] == ["n03"]:
+                return self._waits(asks["n03"])
+            return super().ask(asks, patience_s=patience_s)
+
+        def _waits(self, data: bytes) -> Iterator[Answered]:
+            ask = read_ask(data)
+            assert ask is not None
+            alone.append(ask.step)
+            yield from ()
+
+    four.carrier = Lies(
+        four.carrier.nodes,
+        forged=lambda node, answer: (
+            answer.model_copy(update={"missing": True, "closed": 0}) if node == "n03" else answer
+        ),
+    )
+    four.server().play(1)
+    assert alone == ["publish"]
+
+
 @pytest.mark.parametrize("opened", [1, 2])
 def test_who_joins_later_checks_the_rounds_before_and_takes_part_in_the_next(world: World, opened: int) -> None:
     """Be the newest round closed or left open when it joins: then it plays no part in that one."""
