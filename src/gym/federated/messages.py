@@ -16,11 +16,12 @@ _ASCII_WORD = re.compile(r"[a-z0-9$+<=>^`|~]+")
 MAX_ITEMS = 100
 MAX_TEXT_BYTES = 1024
 """In UTF-8. The 32 words of an experience rarely take 300."""
+DOMAIN_CHARACTERS = 80
 Kind = Literal["bundle", "review", "measurement", "removal", "confirmation"]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_BYTES)]
-Domain = Annotated[str, StringConstraints(max_length=80)]
+Domain = Annotated[str, StringConstraints(max_length=DOMAIN_CHARACTERS)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
