@@ -1,6 +1,7 @@
 """`gym federate keys|join|preview|remove|status|pull`: who takes part, and what leaves."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from gym.cli.main import gym
 from gym.core.experience import Experience, Library
-from gym.errors import ConfigError, MissingExtra
+from gym.errors import ConfigError, GymError, MissingExtra
 from gym.federated.carrier import Direct
 from gym.federated.coordinator import Coordinator
 from gym.federated.homes import NodeHome, ServerHome
@@ -107,6 +108,34 @@ def test_members_join_with_what_they_show_and_no_key_twice() -> None:
     assert "there is no 'gone.json'" in wrong("join", "server", "gone.json")
 
 
+def test_a_card_whose_connection_key_is_none_is_refused_before_it_can_stop_the_server() -> None:
+    said("keys", "server", "--server", "--encoder", "hashing")
+    said("keys", "a", "--node", "a")
+    card = json.loads(Path("a/member.json").read_text(encoding="utf-8")) | {"link": "ecdsa-sha2-nistp384 AAAA"}
+    Path("bad.json").write_text(json.dumps(card), encoding="utf-8")
+    assert "is no connection key of a node" in wrong("join", "server", "bad.json")
+    assert ServerHome("server").team.cards == ()
+
+
+def test_a_team_has_nodes_and_a_model_a_name_that_travels() -> None:
+    assert ran("keys", "x", "--team", "-1").exit_code == ran("keys", "x", "--team", "0").exit_code == 2
+    assert "at most 80 characters" in wrong("keys", "x", "--server", "--encoder", "hashing", "--model", 81 * "m")
+    assert not Path("x").exists()
+
+
+@pytest.mark.parametrize("words", [("--node", "n"), ("--server",), ("--team", "2")])
+def test_a_file_in_the_place_of_a_folder_is_told(words: tuple[str, ...]) -> None:
+    Path("file").touch()
+    done = ran("keys", "file", *words, "--encoder", "hashing")
+    assert isinstance(done.exception, GymError), done.exception
+
+
+def test_a_damaged_list_of_removals_is_told() -> None:
+    said("keys", "mine", "--node", "berlin")
+    Path("mine/removals.json").write_bytes(b"[1]")
+    assert "'mine/removals.json' is no list of digests" in wrong("status", "mine")
+
+
 def test_who_is_no_member_is_told_what_to_do() -> None:
     said("keys", "try", "--team", "2", "--encoder", "hashing")
     said("keys", "eve", "--node", "eve")
@@ -181,6 +210,18 @@ def test_what_was_accepted_is_pulled_into_a_library_of_ones_own(played: str) -> 
     assert said("pull", "try/n1", "own.json")["added"] == ["G0"]
     assert said("pull", "try/n1", "own.json") == {"added": [], "removed": [], "refused": []}
     assert read_library("own.json").texts == (played,)
+
+
+def test_a_folder_of_no_node_takes_nothing_out_of_a_library(played: str) -> None:
+    said("pull", "try/n1", "own.json")
+    assert "there is no 'try/member.json'" in wrong("pull", "try", "own.json")
+    assert read_library("own.json").texts == (played,)
+
+
+def test_a_copy_of_a_rounds_folder_is_no_round(played: str) -> None:
+    shutil.copytree("try/n1/rounds/round-0", "try/n1/rounds/round-0-copy")
+    told = said("status", "try/n1")
+    assert (told["rounds_closed"], len(told["library"])) == (1, 1)
 
 
 def test_a_removal_is_asked_for_by_id(played: str) -> None:

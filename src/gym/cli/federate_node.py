@@ -1,5 +1,6 @@
 """`gym federate node|status|pull`: a member takes part, and uses what the federation accepted."""
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ HERE = frozenset({"output_dir", "experiment_name", "experience_lib_path"})
 )
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
     help="Standard deviation of noise on gains.",
@@ -69,6 +70,8 @@ def node(
     from gym.train.grpo.participant import open_node
 
     config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
+    if isnan(clip) or isnan(noise):
+        raise ConfigError("--clip and --noise are numbers from 0 to 1")
     home, brake = NodeHome(folder), Brake()
     with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
@@ -81,11 +84,14 @@ def node(
 def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> None:
     """Until a signal; calls in flight are finished and kept."""
     from gym.federated.carrier import answered
+    from gym.federated.certificates import read_authority
     from gym.federated.flower.executor import serve
     from gym.federated.flower.hanging_up import hang_up
     from gym.federated.flower.processes import free_port, supernode
-    from gym.federated.keys import RUNTIME, secret
+    from gym.federated.keys import RUNTIME, check_link, secret
 
+    read_authority(home.path)
+    check_link(home.path, home.card.link)
     port, mine = free_port(), secret(home.path / RUNTIME)
     hang_up(home.path, server)
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
@@ -162,7 +168,9 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
     from gym.train.grpo.continuous_learning import pull as pulled
     from gym.train.grpo.experience_manager import ExperienceManager
 
-    found: tuple[AcceptedExperience, ...] = History(NodeHome(folder).board).library()
+    home = NodeHome(folder)
+    _ = home.card  # another folder would look like one in which everything was removed
+    found: tuple[AcceptedExperience, ...] = History(home.board).library()
     manager = ExperienceManager(library)
     done = pulled(Fetched(found), manager)
     manager.save()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 PORT = 9092
 STARTS_S = 60.0
 LOOK_S = 1.0
+LONGEST_S = 7 * 86_400
 
 
 @click.command()
@@ -49,9 +50,9 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
     team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     with (
         alone(folder, "server"),
+        closing(Operator(home, address)) as operator,
         stop_signal() as stopped,
         superlink(folder.absolute(), host, port) as child,
-        closing(Operator(home, address)) as operator,
     ):
         _until_answers(operator, child, stopped)
         operator.register(team)
@@ -87,7 +88,7 @@ def _serve(home: ServerHome, operator: "Operator", child: "Child", stopped: thre
 @click.argument("folder", metavar="SERVER", type=click.Path(path_type=Path))
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="How many to play.")
 @click.option(
-    "--patience", type=click.FloatRange(min=1), default=600.0, show_default=True,
+    "--patience", type=click.FloatRange(1, LONGEST_S), default=600.0, show_default=True,
     help="Seconds that the slowest node may take for one step, measuring above all.",
 )  # fmt: skip
 @json_option
@@ -133,8 +134,8 @@ def _address(home: ServerHome) -> str:
 
 
 def said(text: str) -> None:
-    """A line on standard error."""
-    console.print(text, markup=False)
+    """A line on standard error, in which nothing that a node sent can steer a terminal."""
+    console.print("".join(each if each.isprintable() else ascii(each)[1:-1] for each in text), markup=False)
 
 
 def outcome(decision: Decision) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from gym.federated.homes import NodeHome, ServerHome
 from gym.federated.messages import text_digest
 from gym.federated.redaction import Consent, Preview
 from gym.federated.redaction import preview as previewed
+from gym.federated.round import NODE_CHARACTERS
 from gym.federated.team import CARD, Card, Team, read_value
 
 LOOPBACK = ("127.0.0.1", "localhost")
@@ -40,7 +41,10 @@ LOOPBACK = ("127.0.0.1", "localhost")
     "--domain", "domains", multiple=True, help="Of --node: its problems are of this domain (default: of every)."
 )
 @click.option(
-    "--team", default=0, metavar="N", help="FOLDER gets a server and N nodes of one team, to try it on one machine."
+    "--team",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="FOLDER gets a server and N nodes of one team, to try it on one machine.",
 )
 @json_option
 def keys(
@@ -51,7 +55,7 @@ def keys(
     encoder: str,
     node: str,
     domains: tuple[str, ...],
-    team: int,
+    team: int | None,
     as_json: bool,
 ) -> None:
     """Make the keys of a server, of a node, or of a whole team on one machine, in FOLDER.
@@ -66,13 +70,15 @@ def keys(
     """
     if sum(map(bool, (server, node, team))) != 1:
         raise click.UsageError("give one of --server, --node NAME and --team N")
+    if model is not None and len(model) > NODE_CHARACTERS:
+        raise ConfigError(f"--model: the name of a model has at most {NODE_CHARACTERS} characters")
     rules = Team(encoder=encoder_name(resolved(encoder)), model=model)  # type: ignore[arg-type]
     if node:
         made: list[Path] = [NodeHome.create(folder, node, domains).path]
     elif server:
         made = [ServerHome.create(folder, (*hosts, *LOOPBACK), rules).path]
     else:
-        made = _team(folder, team, rules)
+        made = _team(folder, team or 0, rules)
     if as_json:
         print_json({"folders": [str(path) for path in made]})
         return

@@ -117,8 +117,10 @@ class FolderBoard:
         RoundDir.create(self._place(round), round)
 
     def rounds(self) -> Sequence[Round]:
-        found = [RoundDir(file.parent).round for file in self.path.glob("round-*/round.json")]
-        return tuple(sorted(found, key=lambda round: round.number))
+        """A copy of a round's folder under another name is none."""
+        found = [RoundDir(file.parent) for file in self.path.glob("round-*/round.json")]
+        own = [one.round for one in found if one.path == self._place(one.round)]
+        return tuple(sorted(own, key=lambda round: round.number))
 
     def post(self, round: Round, packet: bytes) -> Refusal | None:
         return self._dir(round).post(packet)

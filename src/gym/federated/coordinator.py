@@ -148,7 +148,9 @@ class Coordinator:
         if silent := self._here - told.keys():
             self.say(f"  {step}: silent {', '.join(sorted(silent))}")
         self._here = frozenset(told)
-        if behind := {node: answer.closed for node, answer in told.items() if answer.missing and node not in self._left}:
+        if behind := {
+            node: answer.closed for node, answer in told.items() if answer.missing and node not in self._left
+        }:
             told |= self._caught_up(step, round, decision, behind)
         return told
 

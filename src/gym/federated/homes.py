@@ -1,7 +1,5 @@
 """The folders of a federation: a server's with its team and certificate, a node's with its keys and what it releases."""
 
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,17 +13,8 @@ from gym.embedding import Embedder
 from gym.errors import ConfigError
 from gym.federated import bitdelta
 from gym.federated.boards import FolderBoard
-from gym.federated.keys import (
-    AUTHORITY,
-    LINK,
-    OPERATOR,
-    RUNTIME,
-    SIGNING,
-    certify,
-    link_key,
-    secret,
-    write_private,
-)
+from gym.federated.certificates import AUTHORITY, certify
+from gym.federated.keys import LINK, OPERATOR, RUNTIME, SIGNING, link_key, public_pem, secret, token
 from gym.federated.messages import MAX_ITEMS, Evidence, Item
 from gym.federated.redaction import Consent, Preview, preview
 from gym.federated.round import NODE_CHARACTERS, Hex32, Member
@@ -56,7 +45,9 @@ class ReleasedItem(Value):
 
 @contextmanager
 def alone(folder: Path, what: str) -> Iterator[None]:
-    """While inside, no other process does `what` in the folder; raises `ConfigError` where one does."""
+    """While inside, no other process does `what` in the folder; raises `ConfigError` where one does, or there is none."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {str(folder)!r}: gym federate keys makes one")
     lock = FileLock(folder / f".{what}.lock")
     try:
         lock.acquire(timeout=0)
@@ -81,8 +72,7 @@ class ServerHome:
         """With an authority, a certificate for `hosts` and secrets; what is there stays."""
         home = cls(path)
         certify(home.path, hosts)
-        if not (home.path / OPERATOR).exists():
-            write_private(home.path / OPERATOR, secrets.token_hex(32).encode())
+        token(home.path / OPERATOR)
         secret(home.path / RUNTIME)
         if not (home.path / TEAM).exists():
             write_value(home.path / TEAM, team)
@@ -99,7 +89,8 @@ class ServerHome:
         return FolderBoard(self.path / ROUNDS)
 
     def join(self, card: Card) -> Team:
-        """Make a node a member from the next round on; raises `ConfigError` when its name or a key is taken."""
+        """Make a node a member from the next round on; raises `ConfigError` when its name or a key is taken, or its link none."""
+        public_pem(card.link)
         team = self.team.with_card(card, since=len(self.board.rounds()))
         write_value(self.path / TEAM, team)
         return team
@@ -107,7 +98,7 @@ class ServerHome:
     def invite(self, node: "NodeHome") -> None:
         """Give a node's folder on this machine what every member needs."""
         for name in (TEAM, AUTHORITY):
-            shutil.copyfile(self.path / name, node.path / name)
+            write_atomic(node.path / name, (self.path / name).read_bytes())
 
 
 class NodeHome:
@@ -120,7 +111,6 @@ class NodeHome:
     def create(cls, path: str | Path, name: str, domains: Sequence[str] = ()) -> "NodeHome":
         """With keys of its own; what is there stays. Raises `ConfigError` when it is another node's."""
         home = cls(path)
-        home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             member = Member(address=name, key=home.key.public, domains=tuple(sorted(set(domains))))
         except ValidationError as error:
@@ -202,7 +192,10 @@ class NodeHome:
     def removals(self) -> tuple[str, ...]:
         """Digests of the published texts that its owner wants to leave again; asked for in every round until they have."""
         file = self.path / REMOVALS
-        return _DIGESTS.validate_json(file.read_bytes()) if file.exists() else ()
+        try:
+            return _DIGESTS.validate_json(file.read_bytes()) if file.exists() else ()
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{str(file)!r} is no list of digests: move it away, and ask again") from error
 
     def ask_removal(self, text: str) -> None:
         """Ask for one more, from the next round on."""

@@ -13,7 +13,8 @@ import httpx
 from gym.errors import ConnectionFailed
 from gym.federated.carrier import Answered
 from gym.federated.flower.line import Line
-from gym.federated.flower.operator import Operator, public_pem
+from gym.federated.flower.operator import Operator
+from gym.federated.keys import public_pem
 from gym.federated.team import Team
 
 BREATH_S = 0.3

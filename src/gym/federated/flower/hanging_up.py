@@ -11,8 +11,9 @@ from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor
 from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
+from gym.federated.certificates import AUTHORITY
 from gym.federated.flower.processes import NODE_LOG
-from gym.federated.keys import AUTHORITY, LINK
+from gym.federated.keys import LINK
 from gym.files import write_atomic
 
 CONNECTION = "link.id"
@@ -39,4 +40,5 @@ def _last_connection(folder: Path) -> int | None:
     log, kept = folder / NODE_LOG, folder / CONNECTION
     if log.exists() and (found := _SAID.findall(log.read_text(encoding="utf-8", errors="replace"))):
         write_atomic(kept, found[-1])
-    return int(kept.read_text(encoding="ascii")) if kept.exists() else None
+    said = kept.read_text(encoding="utf-8", errors="replace").strip() if kept.exists() else ""
+    return int(said) if said.isascii() and said.isdigit() else None
