@@ -29,7 +29,18 @@ from gym.federated.aggregators import resolve_aggregator
 from gym.federated.decision import Decision
 from gym.federated.inbox import Collected, Inbox
 from gym.federated.merge import Prepared, decide, prepare
-from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Message, Objection, Review, exact_digest, text_digest
+from gym.federated.messages import (
+    Bundle,
+    Evidence,
+    Gain,
+    Item,
+    Measurement,
+    Message,
+    Objection,
+    Review,
+    exact_digest,
+    text_digest,
+)
 from gym.federated.packet import seal
 from gym.federated.review import review
 from gym.federated.round import Member, Round

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gym.federated.messages import Bundle, Gain, Kind, Measurement, Objection, Removal, Review, exact_digest, text_digest
+from gym.federated.messages import (
+    Bundle,
+    Gain,
+    Kind,
+    Measurement,
+    Objection,
+    Removal,
+    Review,
+    exact_digest,
+    text_digest,
+)
 from gym.federated.packet import MAX_BYTES, Received, Refusal, pack, purpose, seal, unseal
 from gym.federated.round import Round
 from gym.signing import NodeKey, is_signed_bytes

@@ -90,7 +90,7 @@ def _print(decision: Decision, limit: int | None) -> None:
 
 
 def _print_topic(topic: TopicRuling) -> None:
-    domain = f" · {topic.domain}" if topic.domain else ""
+    domain = f" · {_text(topic.domain)}" if topic.domain else ""
     out.print(f"\n{topic.verdict}{domain} · {count(len(topic.nodes), 'node')} · {topic.reason}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     for justify in ("right", "left", "left"):

@@ -43,11 +43,7 @@ def propose(node: Path, network: str, only: tuple[str, ...], as_json: bool) -> N
         raise ConfigError(f"not among what found no support: {', '.join(sorted(missing))}")
     addresses = _network(network).submit_experiences(batch(chosen)) if network and chosen else ()
     if as_json:
-        rows = [
-            {"id": _id(one), "text": one.text, "domain": one.domain, "round": one.round, "reason": one.reason}
-            for one in chosen
-        ]
-        print_json({"texts": rows, "proposed": list(addresses)})
+        print_json({"texts": [_row(one) for one in chosen], "proposed": list(addresses)})
         return
     _show(chosen)
     told = f"proposed: {', '.join(addresses) or 'nothing'}" if network else count(len(chosen), "text")
