@@ -113,7 +113,7 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
     with (
         alone(folder, "player"),
         closing(Operator(home, address)) as operator,
-        closing(FlowerCarrier(operator, home.team)) as carrier,
+        closing(FlowerCarrier(operator, home.team, say=said)) as carrier,
         steps() as progress,
     ):
         server = Coordinator(home.team, home.board, carrier, patience_s=patience, say=said, progress=progress)

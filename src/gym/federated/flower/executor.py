@@ -8,13 +8,12 @@ import httpx
 from flwr.app import Message
 from flwr.common.constant import SubStatus
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
-from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from gym.errors import ConfigError
-from gym.federated.flower.line import claiming, read, record
+from gym.federated.flower.line import beating, claiming, read, record
 from gym.federated.flower.processes import Child
 
 BREATH_S = 0.3
@@ -48,7 +47,7 @@ def serve(
 
 def _answer(address: str, token: str, answer: Callable[[bytes], bytes]) -> None:
     client = _client(address, [RuntimeVersionHttpInterceptor(component_name="gym"), RuntimeTokenHttpInterceptor(token)])
-    alive = HeartbeatSender(make_task_heartbeat_fn_http(client))
+    alive = beating(client)
     alive.start()
     try:
         message, context, _, _ = pull_task_input(client)
