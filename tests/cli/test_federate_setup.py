@@ -204,6 +204,9 @@ def test_who_joins_a_team_that_has_played_takes_part_from_the_next_round_on(play
     said("join", "try/server", "late/member.json")
     assert ServerHome("try/server").team.since == {"late": 1}
     assert [len(ServerHome("try/server").team.members_of(number)) for number in (0, 1)] == [3, 4]
+    told = ran("join", "try/server", "late/member.json").stderr.replace("\n", " ")
+    assert "late takes part from round 1 on. Now put try/server/team.json into every node's folder" in told
+    assert "try/server/ca.pem into that of late" in told
 
 
 def test_what_was_accepted_is_pulled_into_a_library_of_ones_own(played: str) -> None:

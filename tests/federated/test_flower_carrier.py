@@ -106,7 +106,9 @@ def test_a_node_that_answers_nothing_for_ever_is_not_asked_for_ever(team: Team) 
 
 def test_a_server_that_is_gone_is_told_and_ends_the_run_within_its_patience(team: Team) -> None:
     asked = Asked(team, Operators(Wire(public_pem(team.cards[0].link), breaks_at=1)))
-    with pytest.raises(ConnectionFailed, match="went away and did not come back within 30 s: start it and this command"):
+    with pytest.raises(
+        ConnectionFailed, match="went away and did not come back within 30 s: start it and this command"
+    ):
         asked.answers()
     assert asked.heard == ["  the server is gone: waiting for it up to 30 s"]
     assert asked.now < 31

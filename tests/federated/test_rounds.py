@@ -17,6 +17,7 @@ from gym.federated.messages import Bundle, Confirmation, Evidence, Item, Review,
 from gym.federated.node import Node
 from gym.federated.packet import Received, seal, unseal
 from gym.federated.round import Round
+from gym.federated.team import Team
 from tests.federated.house import MODEL, bundle, key
 from tests.federated.teams import FOUR, NAMES, node_of, offers, team_of
 
@@ -179,6 +180,58 @@ def test_who_joins_later_checks_the_rounds_before_and_takes_part_in_the_next(wor
     assert "n03" in {one.message.node for one in world.board.collected(world.board.rounds()[-1]).messages}
     assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
     assert not world.told("silent")
+
+
+def test_running_nodes_and_a_running_server_notice_who_joins(world: World) -> None:
+    """Between two rounds of one command, with the files that each has in its folder."""
+    own: list[str] = []
+    later = world.team.with_card(team_of(FOUR).cards[-1], since=1)
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], renewed=lambda: later, say=own.append)
+    world.carrier.nodes["n03"] = node_of("n03", later, MemoryBoard(), "When it is late, n03 says check.")
+    server = replace(world.server(), renewed=lambda: later if world.board.rounds() else world.team)
+    first, second = server.play(2)
+    assert (first.n, second.n) == (3, 4)
+    assert "n03" in {one.message.node for one in world.board.collected(world.board.rounds()[1]).messages}
+    assert own.count("team.json has changed: 4 members") == 3
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+
+
+def test_a_node_whose_file_is_old_damaged_or_of_other_rules_says_what_to_do(world: World) -> None:
+    def broken() -> Team:
+        raise ConfigError("/home/jo/team.json: line 1")
+
+    later = world.team.with_card(team_of(FOUR).cards[-1])
+    ask = Ask(step="share", round=later.next_round(()).model_dump_json().encode())
+    told = {
+        "old": lambda: world.team,
+        "damaged": broken,
+        "rules": lambda: later.model_copy(update={"standard_errors": 2.0}),
+    }
+    refused = {name: replace(world.nodes["n00"], renewed=now).answer(ask).refused for name, now in told.items()}
+    assert refused == {
+        "old": "round 0 has other members than this node's team.json: its folder needs the server's team.json",
+        "damaged": "this node's team.json cannot be used: ConfigError",
+        "rules": "team.json has other rules than when this node was started: restart it",
+    }
+
+
+def test_who_joins_after_the_rules_changed_takes_the_rounds_that_their_members_signed(world: World) -> None:
+    world.server().play(1)
+    world.team = world.team.model_copy(update={"standard_errors": 2.0}).with_card(team_of(FOUR).cards[-1], since=1)
+    world.carrier.nodes["n03"] = node_of("n03", world.team, MemoryBoard(), "When it is late, n03 says check.")
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], team=world.team)
+    world.server().play(1)
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+
+
+def test_unsigned_a_round_of_other_rules_is_refused(world: World) -> None:
+    world.carrier.lost = lambda node, step: step == "confirm"
+    with pytest.raises(RunFailed):
+        world.server().play(1)
+    new = node_of("n03", world.team.model_copy(update={"standard_errors": 2.0}), MemoryBoard())
+    assert new.answer(asked(world, "publish")).refused == "round 0 has other standard_errors than this node's team.json"
 
 
 @pytest.mark.parametrize("place", [0, 2, 3, 5, 7, 8, 10, 13, 16])

@@ -17,6 +17,7 @@ from gym.errors import ConfigError
 from gym.federated.coordinator import Coordinator
 from gym.federated.decision import Decision
 from gym.federated.homes import ADDRESS, ServerHome, alone
+from gym.federated.team import Team
 from gym.files import write_atomic
 
 if TYPE_CHECKING:
@@ -116,7 +117,14 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
         closing(FlowerCarrier(operator, home.team, say=said)) as carrier,
         steps() as progress,
     ):
-        server = Coordinator(home.team, home.board, carrier, patience_s=patience, say=said, progress=progress)
+
+        def renewed() -> Team:
+            carrier.meet(home.team)
+            return carrier.team
+
+        server = Coordinator(
+            home.team, home.board, carrier, patience_s=patience, say=said, progress=progress, renewed=renewed
+        )
         decisions = server.play(rounds)
     if as_json:
         print_json({"rounds": [outcome(decision) for decision in decisions], "libraries": server.libraries})

@@ -9,13 +9,14 @@ from gym.cli.common import console, json_option, print_json
 from gym.core.text import count
 from gym.embedding.encoders import encoder_name, resolved
 from gym.errors import ConfigError
+from gym.federated.certificates import AUTHORITY
 from gym.federated.history import History
 from gym.federated.homes import NodeHome, ServerHome
 from gym.federated.messages import text_digest
 from gym.federated.redaction import Consent, Preview
 from gym.federated.redaction import preview as previewed
 from gym.federated.round import NODE_CHARACTERS
-from gym.federated.team import CARD, Card, Team, read_value
+from gym.federated.team import CARD, TEAM, Card, Team, read_value
 
 LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -105,15 +106,24 @@ def _team(folder: Path, nodes: int, rules: Team) -> list[Path]:
 def join(server: Path, cards: tuple[Path, ...], as_json: bool) -> None:
     """Make nodes members of the team whose server's folder is SERVER, from their MEMBER.JSON files.
 
-    They can connect at once, and take part from the next round on. Give every node the new team.json, and new ones ca.pem.
+    They can connect at once, check the rounds before them, and take part from the next round on. Put the new team.json
+    into every node's folder, where running nodes find it, and ca.pem into those of the new ones.
     """
-    home = ServerHome(server)
+    home, joined = ServerHome(server), list[str]()
     for card in cards:
-        team = home.join(read_value(Card, card, "a node makes it with gym federate keys --node"))
+        read = read_value(Card, card, "a node makes it with gym federate keys --node")
+        team, joined = home.join(read), [*joined, read.member.address]
     if as_json:
         print_json({"members": list(team.addresses)})
-    else:
-        console.print(f"{count(len(team.cards), 'member')}: {', '.join(team.addresses)}", markup=False)
+        return
+    console.print(f"{count(len(team.cards), 'member')}: {', '.join(team.addresses)}", markup=False)
+    first = {name: team.since.get(name, 0) for name in joined}
+    told = "; ".join(f"{name} takes part from round {number} on" for name, number in first.items())
+    console.print(
+        f"{told}. Now put {server / TEAM} into every node's folder (running nodes find it), and {server / AUTHORITY} "
+        f"into that of {', '.join(joined)}",
+        markup=False,
+    )
 
 
 @click.command()

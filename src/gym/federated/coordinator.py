@@ -42,6 +42,8 @@ class Coordinator:
     """For one step: how long the slowest node may take."""
     say: Callable[[str], None] = lambda text: None
     progress: Progress = lambda step, done, of: None
+    renewed: Callable[[], Team] | None = None
+    """The team as it is when a round begins: members may have joined since the last."""
     libraries: dict[str, str] = field(default_factory=dict)
     """By node, the digest of the library that it has after the last round."""
     _has: dict[str, set[bytes]] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Coordinator:
         rounds = self.board.rounds()
         if rounds and not self._is_signed(rounds[-1]):
             return rounds[-1]
+        self.team = self.renewed() if self.renewed else self.team
         self.board.open(round := self.team.next_round(self.history.decisions()))
         return round
 

@@ -25,7 +25,7 @@ from gym.federated.packet import kind_of_packet
 from gym.federated.quorum import confirmed_by, holds
 from gym.federated.review import review
 from gym.federated.round import Round, two_thirds
-from gym.federated.team import Team
+from gym.federated.team import TEAM, Team
 from gym.federated.voice import Voice
 from gym.signing import NodeKey
 
@@ -70,6 +70,8 @@ class Node:
     published: Callable[[Sequence[AcceptedExperience]], None] = lambda library: None
     """Told of the federation's library whenever a round ends."""
     say: Callable[[str], None] = lambda text: None
+    renewed: Callable[[], Team] | None = None
+    """Its team as the file is now, asked for when a round does not fit the one it knows."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -107,10 +109,31 @@ class Node:
         if known is None:
             if round.number > len(decisions := self.history.decisions()):
                 raise Behind(f"round {len(decisions)} is not closed here yet")
-            if misfit := self.team.misfit(round, decisions):
+            if misfit := self._misfit(round, ask):
                 raise NotDone(misfit)
             self.board.open(round)
         return round
+
+    def _misfit(self, round: Round, ask: Ask) -> str | None:
+        """Why the next round is not one of the team's, be it of the team as its file is by now."""
+        decisions = self.history.decisions()
+        signed = ask.step == "publish" and holds(round, confirmed_by(round, ask.packets, ask.decision or ""))
+        wrong = self.team.misfit(round, decisions, signed=signed)
+        if wrong is None or self.renewed is None:
+            return wrong
+        try:
+            now = self.renewed()
+        except GymError as error:
+            self.say(str(error))
+            return f"this node's {TEAM} cannot be used: {type(error).__name__}"
+        if now == self.team:
+            return f"{wrong}: its folder needs the server's {TEAM}"
+        if now != self.team.with_members_of(now):
+            self.say(told := f"{TEAM} has other rules than when this node was started: restart it")
+            return told
+        self.say(f"{TEAM} has changed: {count(len(now.cards), 'member')}")
+        self.team = now
+        return now.misfit(round, decisions, signed=signed)
 
     def _do(self, ask: Ask, voice: Voice) -> str | None:
         self._take(ask, voice)

@@ -17,6 +17,8 @@ from gym.files import write_atomic
 
 TEAM = "team.json"
 CARD = "member.json"
+CHANGING = frozenset({"encoder", "model", "standard_errors"})
+"""Rules that a team may change between rounds; an aggregator may be code of one's own, which no earlier round is to name."""
 LinkKey = Annotated[str, StringConstraints(pattern=r"^ecdsa-sha2-nistp\d+ [A-Za-z0-9+/=]+$", max_length=400)]
 """What a node's connection is checked with, as OpenSSH writes it."""
 
@@ -83,11 +85,22 @@ class Team(Value):
             tried=tuple(tried),
         )
 
-    def misfit(self, round: Round, decisions: Sequence[Decision]) -> str | None:
-        """What in the next round is not as this team and its earlier decisions make it; None when all is."""
-        expected = self.next_round(decisions)
-        wrong = [name for name in Round.model_fields if getattr(round, name) != getattr(expected, name)]
+    def misfit(self, round: Round, decisions: Sequence[Decision], *, signed: bool = False) -> str | None:
+        """What in the next round is not as this team and its earlier decisions make it; None when all is.
+
+        A round that its members `signed` to the end may be of rules that the team had then.
+        """
+        expected, changing = self.next_round(decisions), CHANGING if signed else frozenset[str]()
+        wrong = [
+            name
+            for name in Round.model_fields
+            if getattr(round, name) != getattr(expected, name) and name not in changing
+        ]
         return f"round {round.number} has other {', '.join(wrong)} than this node's {TEAM}" if wrong else None
+
+    def with_members_of(self, other: "Team") -> "Team":
+        """These rules with the other's members."""
+        return self.model_copy(update={"cards": other.cards, "since": other.since})
 
 
 _Kept = TypeVar("_Kept", bound=Value)

@@ -56,6 +56,7 @@ def open_node(
         refused=_gate(own),
         published=_keeper(home.path / LIBRARY),
         say=watch.say,
+        renewed=lambda: home.team,
     )
 
 
