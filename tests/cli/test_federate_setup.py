@@ -217,8 +217,60 @@ def test_what_was_accepted_is_pulled_into_a_library_of_ones_own(played: str) -> 
 
 def test_a_folder_of_no_node_takes_nothing_out_of_a_library(played: str) -> None:
     said("pull", "try/n1", "own.json")
-    assert "there is no 'try/member.json'" in wrong("pull", "try", "own.json")
+    assert "'try' is the folder of no node" in wrong("pull", "try", "own.json")
     assert read_library("own.json").texts == (played,)
+
+
+def test_nothing_is_made_where_there_is_nothing_to_take() -> None:
+    said("keys", "try", "--team", "2", "--encoder", "hashing")
+    assert "no round is closed yet on n1" in ran("pull", "try/n1", "own.json").stderr
+    assert [*Path().glob("*.json*")] == []
+
+
+def test_a_library_that_was_not_there_is_said_to_be_new(played: str) -> None:
+    assert "1 experience added, 0 removed: own.json, a new file" in ran("pull", "try/n1", "own.json").stderr
+    assert "0 experiences added, 0 removed: own.json\n" in ran("pull", "try/n1", "own.json").stderr
+
+
+ELSEWHERE = [
+    (("server", "try/n1"), "'try/n1' is the folder of a node, not of a server"),
+    (("run", "try/n1"), "'try/n1' is the folder of a node, not of a server"),
+    (("run", "try/sever"), "there is no folder 'try/sever': did you mean 'try/server'?"),
+    (("join", "sever", "m.json"), "there is no folder 'sever': gym federate keys makes one"),
+    (("node", "try/n7", "--server", "127.0.0.1:1"), "there is no folder 'try/n7': did you mean 'try/n"),
+    (("node", "try/server", "--server", "127.0.0.1:1"), "'try/server' is the folder of a server, not of a node"),
+    (("preview", "try/n7", "x.json"), "there is no folder 'try/n7'"),
+    (("pull", "try/server", "x.json"), "'try/server' is the folder of a server, not of a node"),
+    (("remove", "try", "N0"), "'try' is the folder of no node"),
+    (("propose", "try/n7"), "there is no folder 'try/n7'"),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), ELSEWHERE)
+def test_another_folder_is_one_line(words: tuple[str, ...], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from gym.federated import flower
+
+    monkeypatch.setattr(flower, "require_flower", lambda: None)
+    said("keys", "try", "--team", "2", "--encoder", "hashing")
+    options = ("--data", "x", "--reward", "exact", "--model", "m") if words[0] == "node" else ()
+    assert told in wrong(*words, *options)
+
+
+def test_a_card_may_be_named_by_its_folder_and_a_servers_rounds_are_listed(played: str) -> None:
+    said("keys", "late", "--node", "late")
+    assert "late" in said("join", "try/server", "late")["members"]
+    (row,) = said("explain", "try/server")["rounds"]
+    assert row == {"round": 0, "path": "try/server/rounds/round-0", "closed": True}
+    assert "round 0  1 text published: gym federate explain try/n1/rounds/round-0" in ran("explain", "try/n1").stdout
+
+
+def test_a_key_that_the_team_does_not_know_is_told_at_the_start() -> None:
+    said("keys", "try", "--team", "2", "--encoder", "hashing")
+    Path("try/n1/signing.pem").unlink()
+    said("keys", "other", "--node", "n1")
+    Path("other/signing.pem").rename("try/n1/signing.pem")
+    with pytest.raises(ConfigError, match=r"'try/n1/signing.pem' is not the key in member.json, which the team knows"):
+        _ = NodeHome("try/n1").own_key
 
 
 def test_a_copy_of_a_rounds_folder_is_no_round(played: str) -> None:

@@ -15,7 +15,9 @@ from gym.cli.federate_simulate import simulate
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed
+from gym.federated.boards import FolderBoard
 from gym.federated.decision import Candidate, Decision, TopicRuling
+from gym.federated.homes import ROUNDS
 from gym.federated.merge import decide
 from gym.federated.round_dir import RoundDir, difference
 from gym.federated.utility import Utility
@@ -52,8 +54,12 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
     """Compute the decision of a round again from the packets in its folder ROUND, with every reason.
 
     For each topic: who supports it, its texts by nearness, what each node measured, the verdict. While the round is
-    open, from all that was said so far. The exit code is 1 when another decision is written down in the folder.
+    open, from all that was said so far. The exit code is 1 when another decision is written down in the folder. Of a
+    server's or a node's folder the rounds are listed.
     """
+    if not (round / "round.json").exists() and (found := _rounds(round)):
+        _list(found, as_json)
+        return
     folder = RoundDir(round)
     told = folder.told()
     decision = decide(folder.collected(None if told is None else told.messages))
@@ -64,6 +70,23 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
         _print(decision, None if everything else SHOWN)
     if other is not None:
         raise RunFailed(f"{str(round / 'decision.json')!r} is not what the packets give: {other}")
+
+
+def _rounds(folder: Path) -> list[RoundDir]:
+    """Those in the folder of a server, of a node, or of rounds."""
+    board = FolderBoard(folder / ROUNDS if (folder / ROUNDS).is_dir() else folder)
+    return [RoundDir(board.path / f"round-{one.number}") for one in board.rounds()]
+
+
+def _list(rounds: Sequence[RoundDir], as_json: bool) -> None:
+    told = [(one, one.told()) for one in rounds]
+    if as_json:
+        rows = [{"round": one.round.number, "path": str(one.path), "closed": said is not None} for one, said in told]
+        print_json({"rounds": rows})
+        return
+    for one, said in told:
+        state = "open" if said is None else f"{count(len(said.published), 'text')} published"
+        out.print(f"round {one.round.number}  {state}: gym federate explain {one.path}", markup=False)
 
 
 def _print(decision: Decision, limit: int | None) -> None:

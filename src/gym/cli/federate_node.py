@@ -13,9 +13,9 @@ from gym.cli.progress import Display
 from gym.config import load_config
 from gym.core.text import count
 from gym.errors import ConfigError, Interrupted
-from gym.federated.history import AcceptedExperience, History, library_digest
-from gym.federated.homes import NodeHome, ServerHome, alone
-from gym.federated.team import CARD, TEAM
+from gym.federated.history import History, library_digest
+from gym.federated.homes import NodeHome, ServerHome, alone, kind_of
+from gym.federated.team import TEAM
 from gym.llm.brake import Brake
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def node(
     config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
     if isnan(clip) or isnan(noise):
         raise ConfigError("--clip and --noise are numbers from 0 to 1")
-    home, brake = NodeHome(folder), Brake()
+    home, brake = NodeHome.open(folder), Brake()
     with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
         display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
@@ -104,9 +104,9 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> Non
 @json_option
 def status(folder: Path, as_json: bool) -> None:
     """What is known in FOLDER, a server's or a node's: members, rounds, what is released and what was accepted."""
-    home = NodeHome(folder) if (folder / CARD).exists() else ServerHome(folder)
-    if not (folder / CARD).exists() and not (folder / TEAM).exists():
+    if (kind := kind_of(folder)) is None:
         raise ConfigError(f"{str(folder)!r} is the folder of no server and no node: gym federate keys makes one")
+    home = NodeHome(folder) if kind == "node" else ServerHome(folder)
     found = _status_of_node(home) if isinstance(home, NodeHome) else _status_of_server(home)
     if as_json:
         print_json(found)
@@ -164,20 +164,25 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
 
     Each text passes the library's own gate; what you had already stays yours, and what you removed does not come back.
     """
-    from gym.train.grpo.continuous_learning import Fetched
+    from gym.train.grpo.continuous_learning import Fetched, Pulled
     from gym.train.grpo.continuous_learning import pull as pulled
     from gym.train.grpo.experience_manager import ExperienceManager
 
-    home = NodeHome(folder)
-    _ = home.card  # another folder would look like one in which everything was removed
-    found: tuple[AcceptedExperience, ...] = History(home.board).library()
+    home = NodeHome.open(folder)  # another folder would look like one in which everything was removed
+    decisions, new = (history := History(home.board)).decisions(), not library.exists()
     manager = ExperienceManager(library)
-    done = pulled(Fetched(found), manager)
-    manager.save()
+    done = pulled(Fetched(history.library()), manager) if decisions else Pulled((), (), ())
+    if manager.journal or not new:
+        manager.save()
     if as_json:
         refused = [one.reason for one in done.refused]
         print_json({"added": list(done.added), "removed": list(done.removed), "refused": refused})
         return
     for one in done.refused:
         console.print(f"not taken: {one.reason}", markup=False)
-    console.print(f"{count(len(done.added), 'experience')} added, {len(done.removed)} removed: {library}", markup=False)
+    if not decisions:
+        console.print(f"no round is closed yet on {home.card.member.address}: there is nothing to take", markup=False)
+        return
+    told = f"{count(len(done.added), 'experience')} added, {len(done.removed)} removed: {library}"
+    made = ", a new file" if library.exists() else ", which is not made for nothing"
+    console.print(told + (made if new else ""), markup=False)

@@ -36,7 +36,7 @@ def propose(node: Path, network: str, only: tuple[str, ...], as_json: bool) -> N
       gym federate propose mine
       gym federate propose mine --network my_dao:NETWORK --only 3fa1c0de
     """
-    home = NodeHome(node)
+    home = NodeHome.open(node)
     found = unsupported(home.board, History(home.board).decisions(), home.card.member.address)
     chosen = [one for one in found if not only or _id(one) in only]
     if missing := {*only} - {_id(one) for one in found}:

@@ -44,10 +44,10 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
     from gym.federated.flower import require_flower
 
     require_flower()
+    home = ServerHome.open(folder)
     from gym.federated.flower.operator import Operator
     from gym.federated.flower.processes import superlink
 
-    home = ServerHome(folder)
     team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     with (
         alone(folder, "server"),
@@ -106,10 +106,10 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
     from gym.federated.flower import require_flower
 
     require_flower()
+    home = ServerHome.open(folder)
     from gym.federated.flower.carrier import FlowerCarrier
     from gym.federated.flower.operator import Operator
 
-    home = ServerHome(folder)
     address = _address(home)
     with (
         alone(folder, "player"),

@@ -109,9 +109,9 @@ def join(server: Path, cards: tuple[Path, ...], as_json: bool) -> None:
     They can connect at once, check the rounds before them, and take part from the next round on. Put the new team.json
     into every node's folder, where running nodes find it, and ca.pem into those of the new ones.
     """
-    home, joined = ServerHome(server), list[str]()
+    home, joined = ServerHome.open(server), list[str]()
     for card in cards:
-        read = read_value(Card, card, "a node makes it with gym federate keys --node")
+        read = read_value(Card, card / CARD if card.is_dir() else card, "a node makes it with gym federate keys --node")
         team, joined = home.join(read), [*joined, read.member.address]
     if as_json:
         print_json({"members": list(team.addresses)})
@@ -157,7 +157,7 @@ def preview(
     """
     from gym.train.grpo.experience_manager import read_library
 
-    home, consent = NodeHome(node), Consent(domains=frozenset(domains), names=names, min_confidence=min_confidence)
+    home, consent = NodeHome.open(node), Consent(domains=frozenset(domains), names=names, min_confidence=min_confidence)
     address, entries = home.card.member.address, read_library(library)
     seen = home.release(entries, consent) if release else previewed(entries, consent)
     if as_json:
@@ -190,7 +190,7 @@ def remove(node: Path, id: str, as_json: bool) -> None:
 
     ID is as `gym federate status NODE` shows it.
     """
-    home = NodeHome(node)
+    home = NodeHome.open(node)
     library: dict[str, Any] = {entry.id: entry for entry in History(home.board).library()}
     if id not in library:
         raise ConfigError(f"nothing published has the id {id!r}: gym federate status {node} lists what there is")

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
@@ -13,7 +15,7 @@ from gym.embedding import Embedder
 from gym.errors import ConfigError
 from gym.federated import bitdelta
 from gym.federated.boards import FolderBoard
-from gym.federated.certificates import AUTHORITY, certify
+from gym.federated.certificates import AUTHORITY, CERTIFICATE, certify
 from gym.federated.keys import LINK, OPERATOR, RUNTIME, SIGNING, link_key, public_pem, secret, token
 from gym.federated.messages import MAX_ITEMS, Evidence, Item
 from gym.federated.redaction import Consent, Preview, preview
@@ -61,11 +63,35 @@ def alone(folder: Path, what: str) -> Iterator[None]:
         lock.release()
 
 
+def kind_of(folder: Path) -> Literal["server", "node"] | None:
+    """Whose folder it is; None for neither's."""
+    return "node" if (folder / CARD).exists() else "server" if (folder / CERTIFICATE).exists() else None
+
+
+def _check_kind(folder: Path, wanted: Literal["server", "node"]) -> None:
+    if (found := kind_of(folder)) == wanted:
+        return
+    if found is not None:
+        raise ConfigError(f"{str(folder)!r} is the folder of a {found}, not of a {wanted}")
+    if folder.exists():
+        raise ConfigError(f"{str(folder)!r} is the folder of no {wanted}: gym federate keys makes one")
+    beside = sorted(str(one) for one in folder.parent.glob("*") if kind_of(one) == wanted)
+    near = get_close_matches(str(folder), beside, n=1) or beside[:1]
+    hint = f"did you mean {near[0]!r}?" if near else "gym federate keys makes one"
+    raise ConfigError(f"there is no folder {str(folder)!r}: {hint}")
+
+
 class ServerHome:
     """A server's folder."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "ServerHome":
+        """Raises `ConfigError` where the folder is no server's."""
+        _check_kind(Path(path), "server")
+        return cls(path)
 
     @classmethod
     def create(cls, path: str | Path, hosts: Sequence[str], team: Team) -> "ServerHome":
@@ -108,6 +134,12 @@ class NodeHome:
         self.path = Path(path)
 
     @classmethod
+    def open(cls, path: str | Path) -> "NodeHome":
+        """Raises `ConfigError` where the folder is no node's."""
+        _check_kind(Path(path), "node")
+        return cls(path)
+
+    @classmethod
     def create(cls, path: str | Path, name: str, domains: Sequence[str] = ()) -> "NodeHome":
         """With keys of its own; what is there stays. Raises `ConfigError` when it is another node's."""
         home = cls(path)
@@ -133,6 +165,15 @@ class NodeHome:
     def key(self) -> NodeKey:
         """What it signs with."""
         return open_key(self.path / SIGNING).key
+
+    @property
+    def own_key(self) -> NodeKey:
+        """What it signs with; raises `ConfigError` where that is not the key that the team knows it by."""
+        if (key := self.key).public != self.card.member.key:
+            raise ConfigError(
+                f"{str(self.path / SIGNING)!r} is not the key in {CARD}, which the team knows: its packets would be refused"
+            )
+        return key
 
     @property
     def team(self) -> Team:

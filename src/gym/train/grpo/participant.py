@@ -45,7 +45,7 @@ def open_node(
     own = config.model_copy(update={"dataset": config.val or config.dataset, "output_dir": str(home.path / MEASURED)})
     return Node(
         address=card.member.address,
-        key=home.key,
+        key=home.own_key,
         team=team,
         board=home.board,
         encoder=_encoder(team.encoder),
