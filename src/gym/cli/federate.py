@@ -1,6 +1,6 @@
 """`gym federate`: what a federated round decided, and why."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -98,10 +98,8 @@ def _print(decision: Decision, limit: int | None) -> None:
     supported = [topic for topic in decision.topics if topic.verdict != "unsupported"]
     for topic in supported:
         _print_topic(topic)
-    rest = [
-        (topic.reason, one) for topic in decision.topics for one in topic.candidates if topic.verdict == "unsupported"
-    ]
-    _print_lines("unsupported", [f"{_text(one.text)} ({_names(one.nodes)}): {why}" for why, one in rest], limit)
+    rest = [line for topic in decision.topics if topic.verdict == "unsupported" for line in _unsupported(topic)]
+    _print_lines("unsupported", rest, limit)
     if rest:
         console.print("  its node can put such a text to a vote: gym federate propose", markup=False)
     refused = [f"{_text(one.text)} ({_names([one.node])}): {one.reason}" for one in decision.refused_texts]
@@ -110,6 +108,14 @@ def _print(decision: Decision, limit: int | None) -> None:
     _print_lines("refused packets", packets, limit)
     _print_lines("said two things, and count for nothing", map(str, decision.equivocators), limit)
     _print_lines("removed", decision.removed, limit)
+
+
+def _unsupported(topic: TopicRuling) -> Iterator[str]:
+    """Every text of the topic: each node's vote, and what else it said of it."""
+    for one in topic.candidates:
+        yield f"{_text(one.text)} ({_names(one.nodes)}): {topic.reason}"
+    for spare in topic.spare:
+        yield f"{_text(spare.text)} ({_names([spare.node])}): {topic.reason}, another text of the same topic"
 
 
 def _print_topic(topic: TopicRuling) -> None:
@@ -121,6 +127,8 @@ def _print_topic(topic: TopicRuling) -> None:
     table.add_column()
     for one in topic.candidates:
         table.add_row(f"{one.cosine or 0:.2f}", one.verdict, literal(_names(one.nodes)), literal(one.text))
+    for spare in topic.spare:
+        table.add_row("", "not its vote", literal(_names([spare.node])), literal(spare.text))
     print_table(table)
     for one in topic.candidates:
         _print_utilities(one)

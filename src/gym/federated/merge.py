@@ -13,7 +13,7 @@ from gym.federated.admitted import admitted, said
 from gym.federated.aggregators import resolve_aggregator
 from gym.federated.aggregators.base import Aggregator
 from gym.federated.align import Topic, align
-from gym.federated.decision import Candidate, Decision, Published, RefusedText, TopicRuling
+from gym.federated.decision import Candidate, Decision, Published, RefusedText, Spare, TopicRuling
 from gym.federated.inbox import Collected
 from gym.federated.messages import Gain, Measurement, Removal, exact_digest
 from gym.federated.nearest import Near, nearest
@@ -100,6 +100,7 @@ def _ruling(round: Round, topic: Topic, near: Sequence[Near], gains: Gains) -> T
         verdict="refused" if last is None else "accepted" if last.verdict == "accepted" else "open",
         reason="no text of it passed the utility gate" if last is None else last.reason,
         candidates=candidates,
+        spare=_spare(topic),
     )
 
 
@@ -132,7 +133,12 @@ def _unsupported(topic: Topic, nodes: Collection[str], round: Round) -> TopicRul
         reason=f"supported by {count(len(nodes), 'node')}, "
         + (f"{round.f + 1} needed" if len(nodes) <= round.f else f"too few for the rule {round.aggregator!r}"),
         candidates=shown,
+        spare=_spare(topic),
     )
+
+
+def _spare(topic: Topic) -> tuple[Spare, ...]:
+    return tuple(Spare(node=each.node, text=each.item.text) for each in topic.spare)
 
 
 def _published(topics: Sequence[TopicRuling]) -> tuple[Published, ...]:
