@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from gym.cli.federate_serve import removals
 from gym.cli.main import gym
 from gym.core.experience import Experience, Library
 from gym.errors import ConfigError, GymError, MissingExtra
 from gym.federated.carrier import Direct
 from gym.federated.coordinator import Coordinator
+from gym.federated.decision import Decision
 from gym.federated.homes import NodeHome, ServerHome
 from gym.federated.messages import text_digest
 from gym.signing import open_key
@@ -168,26 +170,24 @@ def test_just_what_was_shown_is_released_redacted() -> None:
 def played() -> str:
     """A team of three that has played a round; what it published."""
     said("keys", "try", "--team", "3", "--encoder", "hashing")
-    homes = {name: NodeHome(f"try/{name}") for name in ("n1", "n2", "n3")}
-    server = ServerHome("try/server")
-    for name in homes:
-        said(
-            "preview",
-            f"try/{name}",
-            library(f"When adding units, {name} says check."),
-            "--domain",
-            "support",
-            "--release",
-        )
+    for name in ("n1", "n2", "n3"):
+        words = library(f"When adding units, {name} says check.")
+        said("preview", f"try/{name}", words, "--domain", "support", "--release")
+    return play().published[0].text
+
+
+def play() -> Decision:
+    """One more round of theirs."""
     from gym.embedding.hashing import HashingEmbedder
     from gym.federated.node import Node
 
+    homes, server = {name: NodeHome(f"try/{name}") for name in ("n1", "n2", "n3")}, ServerHome("try/server")
     nodes = {
         name: Node(name, home.key, home.team, home.board, HashingEmbedder(), "m", home.offers, helps, home.removals)
         for name, home in homes.items()
     }
     (decision,) = Coordinator(server.team, server.board, Direct(nodes)).play(1)
-    return decision.published[0].text
+    return decision
 
 
 def test_status_tells_of_servers_and_nodes(played: str) -> None:
@@ -284,6 +284,27 @@ def test_a_removal_is_asked_for_by_id(played: str) -> None:
     said("remove", "try/n1", "N0")
     assert NodeHome("try/n1").removals() == (text_digest(played),)
     assert said("status", "try/n1")["removals_asked"] == [text_digest(played)]
+
+
+def test_a_removal_is_told_with_its_text_and_who_asked_and_asked_for_no_more(played: str) -> None:
+    assert "this node asks" not in ran("status", "try/n1").stdout
+    for name in ("n1", "n3"):
+        said("remove", f"try/{name}", "N0")
+    assert f"N0  {played}  (this node asks that it leaves)" in ran("status", "try/n1").stdout
+    assert play().removed == (text_digest(played),)
+    told = f"N0  {played}  (asked by n1, n3)"
+    assert removals(Path("try/server/rounds/round-1")) == [f"removed: {told}"]
+    assert f"removed: 1\n  {told}" in ran("explain", "try/n2/rounds/round-1").stdout
+    assert NodeHome("try/n1").removals() == play().removed == ()
+
+
+def test_what_was_tried_before_is_told_with_what_became_of_it(played: str) -> None:
+    *_, last = play(), play(), play()
+    assert [topic.reason for topic in last.topics] == ["its texts were tried in earlier rounds"]
+    shown = " ".join(ran("explain", "try/server/rounds/round-3").output.split())
+    assert "tried in round 1: helps 0 of 3 nodes, 2 needed" in shown
+    assert "published in round 0 as N0" in shown
+    assert "tried before: measured in an earlier round; no text is measured twice" in shown
 
 
 @pytest.mark.parametrize("words", [("server", "s"), ("run", "s"), ("node", "n", "--server", "127.0.0.1:1")])

@@ -1,6 +1,6 @@
 """`gym federate`: what a federated round decided, and why."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,7 +9,7 @@ from rich.table import Table
 from gym.cli.common import console, json_option, print_json
 from gym.cli.federate_node import node, pull, status
 from gym.cli.federate_propose import propose
-from gym.cli.federate_serve import run, server
+from gym.cli.federate_serve import SHOWN, removals, run, server
 from gym.cli.federate_setup import join, keys, preview, remove
 from gym.cli.federate_simulate import simulate
 from gym.cli.tables import literal, out, print_table
@@ -17,12 +17,18 @@ from gym.core.text import count, shown
 from gym.errors import RunFailed
 from gym.federated.boards import FolderBoard
 from gym.federated.decision import Candidate, Decision, TopicRuling
+from gym.federated.history import earlier, ever_accepted
 from gym.federated.homes import ROUNDS
 from gym.federated.merge import decide
+from gym.federated.messages import text_digest
 from gym.federated.round_dir import RoundDir, difference
 from gym.federated.utility import Utility
 
-SHOWN = 10
+MEANING = {
+    "reserve": "not tried, since another text of its topic was",
+    "tried before": "measured in an earlier round; no text is measured twice",
+    "outlier": "it agrees too little with the others of its topic",
+}
 
 
 @click.group()
@@ -67,7 +73,7 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(decision.model_dump(mode="json") | {"digest": decision.digest, "written_down_differs": other})
     else:
-        _print(decision, None if everything else SHOWN)
+        _print(decision, folder, None if everything else SHOWN)
     if other is not None:
         raise RunFailed(f"{str(round / 'decision.json')!r} is not what the packets give: {other}")
 
@@ -89,7 +95,9 @@ def _list(rounds: Sequence[RoundDir], as_json: bool) -> None:
         out.print(f"round {one.round.number}  {state}: gym federate explain {one.path}", markup=False)
 
 
-def _print(decision: Decision, limit: int | None) -> None:
+def _print(decision: Decision, folder: RoundDir, limit: int | None) -> None:
+    used = {one.verdict for topic in decision.topics for one in topic.candidates}
+    known = _known(folder) if "tried before" in used else {}
     out.print(
         f"round {decision.number} of {count(decision.n, 'node')}, {count(decision.f, 'liar')} allowed for: "
         f"{count(len(decision.messages), 'message')}, {count(len(decision.published), 'text')} published"
@@ -97,7 +105,7 @@ def _print(decision: Decision, limit: int | None) -> None:
     )
     supported = [topic for topic in decision.topics if topic.verdict != "unsupported"]
     for topic in supported:
-        _print_topic(topic)
+        _print_topic(topic, known)
     rest = [line for topic in decision.topics if topic.verdict == "unsupported" for line in _unsupported(topic)]
     _print_lines("unsupported", rest, limit)
     if rest:
@@ -107,7 +115,24 @@ def _print(decision: Decision, limit: int | None) -> None:
     packets = [f"{one.reason}: {one.detail}" for one in decision.refusals]
     _print_lines("refused packets", packets, limit)
     _print_lines("said two things, and count for nothing", map(str, decision.equivocators), limit)
-    _print_lines("removed", decision.removed, limit)
+    _print_lines("removed", [line.removeprefix("removed: ") for line in removals(folder.path)], limit)
+    used = {one.verdict for topic in supported for one in topic.candidates}
+    for verdict in ("reserve", "tried before", "outlier"):
+        if verdict in used:
+            console.print(f"{verdict}: {MEANING[verdict]}", markup=False)
+
+
+def _known(folder: RoundDir) -> Mapping[str, str]:
+    """By digest, what became of a text in a round before this one that lies beside it."""
+    decisions, found = earlier(FolderBoard(folder.path.parent), folder.round.number), dict[str, str]()
+    ids = {text_digest(one.text): one.id for one in ever_accepted(decisions)}
+    for decision in decisions:
+        for one in (one for topic in decision.topics for one in topic.candidates):
+            if one.verdict == "accepted":
+                found[one.digest] = f"published in round {decision.number} as {ids[one.digest]}"
+            elif one.verdict == "refused":
+                found[one.digest] = f"tried in round {decision.number}: {one.reason}"
+    return found
 
 
 def _unsupported(topic: TopicRuling) -> Iterator[str]:
@@ -118,7 +143,7 @@ def _unsupported(topic: TopicRuling) -> Iterator[str]:
         yield f"{_text(spare.text)} ({_names([spare.node])}): {topic.reason}, another text of the same topic"
 
 
-def _print_topic(topic: TopicRuling) -> None:
+def _print_topic(topic: TopicRuling, known: Mapping[str, str]) -> None:
     domain = f" · {_text(topic.domain)}" if topic.domain else ""
     out.print(f"\n{topic.verdict}{domain} · {count(len(topic.nodes), 'node')} · {topic.reason}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -126,7 +151,8 @@ def _print_topic(topic: TopicRuling) -> None:
         table.add_column(justify=justify, no_wrap=True)
     table.add_column()
     for one in topic.candidates:
-        table.add_row(f"{one.cosine or 0:.2f}", one.verdict, literal(_names(one.nodes)), literal(one.text))
+        told = known.get(one.digest, one.verdict) if one.verdict == "tried before" else one.verdict
+        table.add_row(f"{one.cosine or 0:.2f}", literal(told), literal(_names(one.nodes)), literal(one.text))
     for spare in topic.spare:
         table.add_row("", "not its vote", literal(_names([spare.node])), literal(spare.text))
     print_table(table)

@@ -15,6 +15,7 @@ from gym.core.text import count
 from gym.errors import ConfigError, Interrupted
 from gym.federated.history import History, library_digest
 from gym.federated.homes import NodeHome, ServerHome, alone, kind_of
+from gym.federated.messages import text_digest
 from gym.federated.team import TEAM
 from gym.llm.brake import Brake
 
@@ -152,7 +153,9 @@ def _show(found: dict[str, Any]) -> None:
     library = count(len(found["library"]), "experience")
     out.print(f"{count(found['rounds_closed'], 'round')} closed{opened}; {library} accepted", markup=False)
     for entry in found["library"]:
-        out.print(f"  {entry['id']}  {literal(entry['text'])}", markup=False)
+        asks = text_digest(entry["text"]) in found.get("removals_asked", ())
+        asked = "  (this node asks that it leaves)" if asks else ""
+        out.print(f"  {entry['id']}  {literal(entry['text'])}{asked}", markup=False)
 
 
 @click.command()

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import Protocol
 
 from gym.errors import ConfigError
@@ -105,6 +106,21 @@ class MemoryBoard:
     def confirmations(self, round: Round) -> Sequence[bytes]:
         known = self._received.get(round.digest, {})
         return tuple(sorted(packet for packet, one in known.items() if one.kind == "confirmation"))
+
+
+def keep(board: Board, folder: Path) -> None:
+    """Write the closed rounds of a board to a folder, in the place of the rounds that lie there."""
+    for old in folder.glob("round-*/round.json"):
+        rmtree(old.parent)
+    there = FolderBoard(folder)
+    for round in board.rounds():
+        if (decision := board.decision(round)) is not None:
+            collected = board.collected(round, decision.messages)
+            proofs = [packet for proof in collected.equivocations for packet in (proof.first, proof.second)]
+            there.open(round)
+            for packet in (*(one.packet for one in collected.messages), *proofs, *board.confirmations(round)):
+                there.post(round, packet)
+            there.close(round, decision.messages)
 
 
 class FolderBoard:

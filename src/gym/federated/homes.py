@@ -16,8 +16,9 @@ from gym.errors import ConfigError
 from gym.federated import bitdelta
 from gym.federated.boards import FolderBoard
 from gym.federated.certificates import AUTHORITY, CERTIFICATE, certify
+from gym.federated.history import History
 from gym.federated.keys import LINK, OPERATOR, RUNTIME, SIGNING, link_key, public_pem, secret, token
-from gym.federated.messages import MAX_ITEMS, Evidence, Item
+from gym.federated.messages import MAX_ITEMS, Evidence, Item, text_digest
 from gym.federated.redaction import Consent, Preview, preview
 from gym.federated.round import NODE_CHARACTERS, Hex32, Member
 from gym.federated.team import CARD, TEAM, Card, Team, read_team, read_value, write_value
@@ -232,6 +233,10 @@ class NodeHome:
 
     def removals(self) -> tuple[str, ...]:
         """Digests of the published texts that its owner wants to leave again; asked for in every round until they have."""
+        here = {text_digest(entry.text) for entry in History(self.board).library()}
+        return tuple(text for text in self._removals() if text in here)
+
+    def _removals(self) -> tuple[str, ...]:
         file = self.path / REMOVALS
         try:
             return _DIGESTS.validate_json(file.read_bytes()) if file.exists() else ()
@@ -240,5 +245,5 @@ class NodeHome:
 
     def ask_removal(self, text: str) -> None:
         """Ask for one more, from the next round on."""
-        wanted = sorted({*self.removals(), text})
+        wanted = sorted({*self._removals(), text})
         write_atomic(self.path / REMOVALS, _DIGESTS.dump_json(tuple(wanted)))

@@ -98,10 +98,16 @@ def _ruling(round: Round, topic: Topic, near: Sequence[Near], gains: Gains) -> T
         nodes=tuple(sorted(nodes)),
         texts=topic.texts,
         verdict="refused" if last is None else "accepted" if last.verdict == "accepted" else "open",
-        reason="no text of it passed the utility gate" if last is None else last.reason,
+        reason=last.reason if last is not None else _none_passed(candidates),
         candidates=candidates,
         spare=_spare(topic),
     )
+
+
+def _none_passed(candidates: Sequence[Candidate]) -> str:
+    if any(one.verdict == "refused" for one in candidates):
+        return "no text of it passed the utility gate"
+    return "its texts were tried in earlier rounds"
 
 
 def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -> Iterator[Candidate]:
