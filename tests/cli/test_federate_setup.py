@@ -166,6 +166,54 @@ def test_just_what_was_shown_is_released_redacted() -> None:
     assert [one.text for one in NodeHome("mine").offers(Topical())] == [sent]
 
 
+def test_the_domains_that_a_library_has_are_named_and_may_leave_under_the_teams_name() -> None:
+    said("keys", "mine", "--node", "berlin", "--domain", "support")
+    made = library(MAIL, domain="jsonl")
+    assert "not opted in: jsonl (1): --domain jsonl" in ran("preview", "mine", made).stderr
+    told = ran("preview", "mine", made, "--domain", "jsonl").stderr
+    assert "no member has problems of the domain jsonl, so nobody can measure it: --as one of support" in told
+    done = ran("preview", "mine", made, "--domain", "jsonl", "--as", "support", "--release")
+    assert "1 experience of 1 leave berlin, from the next round on: gym federate node mine" in done.stderr
+    assert "nobody can measure it" not in done.stderr
+    assert [item.domain for item in NodeHome("mine").offers(Topical())] == ["support"]
+
+
+def test_a_library_without_domains_says_so() -> None:
+    said("keys", "mine", "--node", "berlin")
+    assert "not opted in: '' (1): --domain ''" in ran("preview", "mine", library(MAIL, domain="")).stderr
+
+
+def test_nothing_to_release_is_an_error_and_leaves_what_was_released() -> None:
+    said("keys", "mine", "--node", "berlin")
+    made = library(MAIL)
+    assert "nothing is released: what was before stays so, 0 texts" in wrong("preview", "mine", made, "--release")
+    said("preview", "mine", made, "--domain", "support", "--release")
+    assert "what was before stays so, 1 text (to take that back, delete mine/released.json)" in wrong(
+        "preview", "mine", made, "--domain", "suport", "--release"
+    )
+    assert len(NodeHome("mine").released.items) == 1
+
+
+def test_what_is_not_confident_enough_is_told_with_what_to_give() -> None:
+    said("keys", "mine", "--node", "berlin")
+    Path("own.json").write_text(Library().minted("When late, call.").library.to_json(), encoding="utf-8")
+    told = ran("preview", "mine", "own.json", "--domain", "").stderr
+    assert "1 experience below --min-confidence 0.7, 0.50 at most: one that was written by hand has 0.50" in told
+
+
+def test_each_command_says_what_comes_next_and_what_was_there() -> None:
+    words = ("keys", "try", "--encoder", "hashing", "--team")
+    first = ran(*words, "2").stderr
+    assert "keys in try/n2" in first
+    assert "kept" not in first
+    assert "then gym federate server try/server" in first
+    assert "kept the keys in try/n2" in ran(*words, "2").stderr
+    more = ran(*words, "3").stderr
+    assert "keys in try/n3" in more
+    assert "n3 of 3 members is new, from round 0 on" in more
+    assert "gym federate join s member.json" in ran("keys", "s", "--server", "--encoder", "hashing").stderr
+
+
 @pytest.fixture
 def played() -> str:
     """A team of three that has played a round; what it published."""

@@ -90,3 +90,10 @@ def test_a_wrong_id_or_network_is_one_line(played: Path) -> None:
     done = CliRunner().invoke(gym, ["federate", "propose", str(played), "--network", "json:decoder"])
     assert isinstance(done.exception, ConfigError)
     assert "it has no submit_experiences" in str(done.exception)
+
+
+def test_a_network_that_is_none_is_an_error_also_where_nothing_is_to_be_proposed(tmp_path: Path) -> None:
+    home = NodeHome.create(tmp_path / "n00", "n00")
+    done = CliRunner().invoke(gym, ["federate", "propose", str(home.path), "--network", "nope"])
+    assert isinstance(done.exception, ConfigError)
+    assert "network 'nope': give it as pkg.mod:NAME" in str(done.exception)

@@ -129,6 +129,8 @@ def test_who_was_away_for_rounds_gets_them_all_before_the_next(world: World) -> 
     world.carrier.lost = lambda node, step: False
     (third,) = world.server().play(1)
     assert len(world.nodes["n02"].history.decisions()) == 3
+    assert world.told("share: n02 is catching up: round 0 is not closed here yet")
+    assert not world.told("n02 refuses")
     assert "n02" in {one.message.node for one in world.board.collected(world.board.rounds()[2]).messages}
     assert (third.number, len(world.libraries())) == (2, 1)
 

@@ -77,6 +77,10 @@ def node(
     with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
         display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
+        if not home.released.items:
+            display.say(
+                f"nothing is released, so nothing will be sent: gym federate preview {folder} LIBRARY --release"
+            )
         _take_part(home, opened, server, brake)
     if as_json:
         print_json(_status_of_node(home))

@@ -41,7 +41,8 @@ def propose(node: Path, network: str, only: tuple[str, ...], as_json: bool) -> N
     chosen = [one for one in found if not only or _id(one) in only]
     if missing := {*only} - {_id(one) for one in found}:
         raise ConfigError(f"not among what found no support: {', '.join(sorted(missing))}")
-    addresses = _network(network).submit_experiences(batch(chosen)) if network and chosen else ()
+    there = _network(network) if network else None
+    addresses = there.submit_experiences(batch(chosen)) if there and chosen else ()
     if as_json:
         print_json({"texts": [_row(one) for one in chosen], "proposed": list(addresses)})
         return

@@ -1,17 +1,22 @@
 """`gym federate keys|join|preview|remove`: who takes part, and what leaves a node."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.core.confidence import PRIOR
+from gym.core.experience import Library
 from gym.core.text import count
 from gym.embedding.encoders import encoder_name, resolved
 from gym.errors import ConfigError
 from gym.federated.certificates import AUTHORITY
 from gym.federated.history import History
-from gym.federated.homes import NodeHome, ServerHome
+from gym.federated.homes import NodeHome, ServerHome, kind_of
 from gym.federated.messages import text_digest
 from gym.federated.redaction import Consent, Preview
 from gym.federated.redaction import preview as previewed
@@ -74,29 +79,47 @@ def keys(
     if model is not None and len(model) > NODE_CHARACTERS:
         raise ConfigError(f"--model: the name of a model has at most {NODE_CHARACTERS} characters")
     rules = Team(encoder=encoder_name(resolved(encoder)), model=model)  # type: ignore[arg-type]
+    folders = [folder / name for name in ("server", *_names(team))] if team else [folder]
+    kept = [path for path in folders if kind_of(path)]
     if node:
-        made: list[Path] = [NodeHome.create(folder, node, domains).path]
+        NodeHome.create(folder, node, domains)
+        then = f"give {folder / CARD} to the server's operator: gym federate join SERVER {CARD}"
     elif server:
-        made = [ServerHome.create(folder, (*hosts, *LOOPBACK), rules).path]
+        ServerHome.create(folder, (*hosts, *LOOPBACK), rules)
+        then = f"now each node gives you its {CARD}: gym federate join {folder} {CARD}"
     else:
-        made = _team(folder, team or 0, rules)
+        then = _team(folder, _names(team), rules)
     if as_json:
-        print_json({"folders": [str(path) for path in made]})
+        print_json({"folders": [str(path) for path in folders], "kept": [str(path) for path in kept]})
         return
-    for path in made:
-        console.print(f"keys in {path}", markup=False)
-    if node:
-        console.print(f"give {folder / CARD} to the server's operator: gym federate join SERVER {CARD}", markup=False)
+    for path in folders:
+        console.print(f"{'kept the keys' if path in kept else 'keys'} in {path}", markup=False)
+    console.print(then, markup=False)
 
 
-def _team(folder: Path, nodes: int, rules: Team) -> list[Path]:
+def _names(nodes: int | None) -> tuple[str, ...]:
+    return tuple(f"n{place}" for place in range(1, (nodes or 0) + 1))
+
+
+def _team(folder: Path, names: Sequence[str], rules: Team) -> str:
+    """Makes what is not there yet; what comes next."""
     server = ServerHome.create(folder / "server", LOOPBACK, rules)
-    homes = [NodeHome.create(folder / f"n{place}", f"n{place}") for place in range(1, nodes + 1)]
+    before, first = server.team.addresses, len(server.board.rounds())
+    homes = [NodeHome.create(folder / name, name) for name in names]
     for home in homes:
         server.join(home.card)
     for home in homes:
         server.invite(home)
-    return [server.path, *(home.path for home in homes)]
+    new = [name for name in names if name not in before]
+    joined = (
+        f"{', '.join(new)} of {len(server.team.cards)} members is new, from round {first} on; "
+        if before and new
+        else ""
+    )
+    return (
+        f"{joined}now release what may leave (gym federate preview {folder / names[0]} LIBRARY --domain DOMAIN --release), "
+        f"then gym federate server {server.path}"
+    )
 
 
 @click.command()
@@ -129,7 +152,10 @@ def join(server: Path, cards: tuple[Path, ...], as_json: bool) -> None:
 @click.command()
 @click.argument("node", type=click.Path(path_type=Path))
 @click.argument("library", type=click.Path(path_type=Path))
-@click.option("--domain", "domains", multiple=True, help="Opted in. Experiences without a domain: --domain ''.")
+@click.option(
+    "--domain", "domains", multiple=True, help="Opted in, as LIBRARY names it; experiences without one: --domain ''."
+)
+@click.option("--as", "label", metavar="DOMAIN", help="What they leave under, whatever LIBRARY calls their domain.")
 @click.option(
     "--name", "names", multiple=True, help="A word to take out wherever it stands: a person, a customer, a project."
 )
@@ -142,6 +168,7 @@ def preview(
     node: Path,
     library: Path,
     domains: tuple[str, ...],
+    label: str | None,
     names: tuple[str, ...],
     min_confidence: float,
     release: bool,
@@ -149,36 +176,65 @@ def preview(
 ) -> None:
     """Show what of LIBRARY would leave the node in folder NODE: redacted, of the domains that are opted in.
 
-    Nothing leaves that was not shown here and released. A new release takes the place of the last one.
+    Nothing leaves that was not shown here and released. A new release takes the place of the last one. A library that
+    gym train made of a data file has the domain jsonl, one that was written by hand has none: --as names it for the team.
 
     \b
-      gym federate preview mine experiences.json --domain support --name Acme
-      gym federate preview mine experiences.json --domain support --name Acme --release
+      gym federate preview mine experiences.json --domain jsonl --as support --name Acme
+      gym federate preview mine experiences.json --domain jsonl --as support --name Acme --release
     """
     from gym.train.grpo.experience_manager import read_library
 
-    home, consent = NodeHome.open(node), Consent(domains=frozenset(domains), names=names, min_confidence=min_confidence)
-    address, entries = home.card.member.address, read_library(library)
-    seen = home.release(entries, consent) if release else previewed(entries, consent)
+    home, entries = NodeHome.open(node), read_library(library)
+    consent = Consent(domains=frozenset(domains), names=names, min_confidence=min_confidence, label=label)
+    address, seen = home.card.member.address, previewed(entries, consent)
+    if not as_json:
+        _show(seen)
+        for hint in _hints(home, entries, seen, consent):
+            console.print(hint, markup=False)
+    if release:
+        home.release(entries, consent)
     if as_json:
         print_json({"node": address, "released": release, **seen.model_dump(mode="json")})
-    else:
-        _show(seen, address, release)
+        return
+    told = (
+        f"{count(len(seen.sent), 'experience')} of {len(seen.rows)} {'leave' if release else 'would leave'} {address}"
+    )
+    then = f", from the next round on: gym federate node {node} CONFIG --server HOST:PORT" if release else ": --release"
+    console.print(told + (then if seen.sent else ""), markup=False)
 
 
-def _show(seen: Preview, node: str, release: bool) -> None:
+def _show(seen: Preview) -> None:
     from gym.cli.tables import literal, out
 
     for row in seen.rows:
         if row.sent is None:
-            out.print(f"stays    {row.id}: {row.reason}", markup=False)
+            out.print(f"stays    {row.id}: {literal(row.reason)}", markup=False)
         else:
             found = f"  (taken out: {', '.join(row.found)})" if row.found else ""
             out.print(f"leaves   {row.id}: {literal(row.sent)}{found}", markup=False)
-    told = f"{count(len(seen.sent), 'experience')} of {len(seen.rows)}"
-    console.print(
-        f"{told} {'leave' if release else 'would leave'} {node}" + ("" if release else ": --release"), markup=False
-    )
+
+
+def _hints(home: NodeHome, library: Library, seen: Preview, consent: Consent) -> Iterator[str]:
+    """What to give so that more may leave, and of use."""
+    left = Counter(entry.domain for entry in library if entry.domain not in consent.domains)
+    if left:
+        told = ", ".join(f"{quote(domain)} ({times})" for domain, times in sorted(left.items()))
+        yield f"domains of the library that are not opted in: {told}: --domain " + " --domain ".join(
+            map(quote, sorted(left))
+        )
+    low = [entry for entry in library if entry.domain in consent.domains and entry.confidence < consent.min_confidence]
+    if low:
+        most = max(entry.confidence for entry in low)
+        yield (
+            f"{count(len(low), 'experience')} below --min-confidence {consent.min_confidence:g}, {most:.2f} at most: "
+            f"one that was written by hand has {PRIOR:.2f} until it was used"
+        )
+    members = home.team.members if (home.path / TEAM).exists() else (home.card.member,)
+    for domain in sorted({row.domain for row in seen.sent}):
+        if not any(member.measures(domain) for member in members):
+            known = ", ".join(sorted({name for member in members for name in member.domains}))
+            yield f"no member has problems of the domain {quote(domain)}, so nobody can measure it: --as one of {known}"
 
 
 @click.command()

@@ -205,7 +205,8 @@ class Coordinator:
         for packet in answer.packets[:MOST_MESSAGES]:
             self._keep(told.node, packet, round)
         if answer.refused:
-            self.say(f"  {step}: {told.node} refuses: {answer.refused[:MOST_CHARACTERS]}")
+            does = "is catching up" if answer.missing else "refuses"
+            self.say(f"  {step}: {told.node} {does}: {answer.refused[:MOST_CHARACTERS]}")
         if answer.missing:
             self._has.pop(told.node, None)
         elif not answer.refused:

@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from gym.core.experience import Library
+from gym.core.text import count
 from gym.core.value import Value
 from gym.embedding import Embedder
 from gym.errors import ConfigError
@@ -193,8 +194,14 @@ class NodeHome:
         return FolderBoard(self.path / ROUNDS)
 
     def release(self, library: Library, consent: Consent) -> Preview:
-        """Let go what a preview shows, and nothing that was let go before; raises `ConfigError` for too much."""
+        """Let go what a preview shows, and nothing that was let go before; raises `ConfigError` for too much or nothing."""
         seen = preview(library, consent)
+        if not seen.sent:
+            before = count(len(self.released.items), "text")
+            raise ConfigError(
+                f"nothing of it may leave, so nothing is released: what was before stays so, {before} (to take that back, "
+                f"delete {self.path / RELEASED})"
+            )
         if len(seen.sent) > MAX_ITEMS:
             raise ConfigError(f"{len(seen.sent)} experiences would leave, {MAX_ITEMS} at most: raise --min-confidence")
         known = {entry.id: entry for entry in library}

@@ -85,7 +85,7 @@ class Node:
         try:
             voice = Voice(self.address, self.key, self.board, self._round(ask))
         except NotDone as error:
-            self.say(f"{ask.step}: {error}")
+            self.say(f"{'catching up' if isinstance(error, Behind) else ask.step}: {error}")
             return Answer(refused=str(error), missing=isinstance(error, Behind), closed=len(self.history.decisions()))
         library, why, missing = None, "", False
         try:
@@ -175,7 +175,8 @@ class Node:
         )
         if texts := tuple(self.removals()):
             voice.say(Removal(round=round.digest, node=self.address, texts=texts))
-        self.say(f"round {round.number}: sent {count(len(items), 'experience')}")
+        hint = "" if items else ": nothing is released (gym federate preview … --release)"
+        self.say(f"round {round.number}: sent {count(len(items), 'experience')}{hint}")
 
     def _review(self, voice: Voice) -> None:
         if voice.said(Review):

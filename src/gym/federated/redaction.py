@@ -38,6 +38,8 @@ class Consent(Value):
     names: tuple[str, ...] = ()
     """Words to take out wherever they stand: people, customers, projects."""
     min_confidence: float = Field(default=0.7, ge=0.0, le=1.0)
+    label: str | None = None
+    """The domain that texts leave under; None: the library's own, which is often the name of a data format."""
 
 
 class Redacted(NamedTuple):
@@ -118,16 +120,20 @@ def _row(entry: Experience, consent: Consent) -> Row:
     sent, reason = normalise_text(short.text), _stays(entry, consent)
     if not reason and len(sent.encode()) > MAX_TEXT_BYTES:
         reason = f"{len(sent.encode()):,} bytes of text, at most {MAX_TEXT_BYTES:,} are taken"
-    told = {"id": entry.id, "domain": entry.domain, "text": entry.text}
+    told = {"id": entry.id, "domain": _domain(entry, consent), "text": entry.text}
     return Row(**told, sent=None, reason=reason) if reason else Row(**told, sent=sent, found=short.found)
+
+
+def _domain(entry: Experience, consent: Consent) -> str:
+    return entry.domain if consent.label is None else consent.label
 
 
 def _stays(entry: Experience, consent: Consent) -> str:
     """Why its owner does not let it go."""
     if entry.domain not in consent.domains:
         return f"the domain {entry.domain or '(none)'} is not opted in"
-    if len(entry.domain) > DOMAIN_CHARACTERS:
-        return f"a domain of {len(entry.domain)} characters, at most {DOMAIN_CHARACTERS} are taken"
+    if (length := len(_domain(entry, consent))) > DOMAIN_CHARACTERS:
+        return f"a domain of {length} characters, at most {DOMAIN_CHARACTERS} are taken"
     if entry.confidence < consent.min_confidence:
         return f"confidence {entry.confidence:.2f}, below {consent.min_confidence:g}"
     return ""
