@@ -1,5 +1,6 @@
 """`gym federate node|status|pull`: a member takes part, and uses what the federation accepted."""
 
+from collections.abc import Callable
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,7 @@ def node(
     from gym.evaluation.gains import Blur
     from gym.train.grpo.participant import open_node
 
+    _check_address(server)
     config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
     if isnan(clip) or isnan(noise):
         raise ConfigError("--clip and --noise are numbers from 0 to 1")
@@ -81,18 +83,25 @@ def node(
             display.say(
                 f"nothing is released, so nothing will be sent: gym federate preview {folder} LIBRARY --release"
             )
-        _take_part(home, opened, server, brake)
+        _take_part(home, opened, server, brake, display.say)
     if as_json:
         print_json(_status_of_node(home))
 
 
-def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> None:
+def _check_address(server: str) -> None:
+    host, _, port = server.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ConfigError(f"--server {server!r} is no HOST:PORT, such as gym.example.org:9092")
+
+
+def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake, say: Callable[[str], None]) -> None:
     """Until a signal; calls in flight are finished and kept."""
     from gym.federated.carrier import answered
     from gym.federated.certificates import read_authority
     from gym.federated.flower.executor import serve
     from gym.federated.flower.hanging_up import hang_up
     from gym.federated.flower.processes import free_port, supernode
+    from gym.federated.flower.told import News
     from gym.federated.keys import RUNTIME, check_link, secret
 
     read_authority(home.path)
@@ -101,7 +110,13 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> Non
     hang_up(home.path, server)
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
     with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
-        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set)
+        news = News(child.log, server)
+
+        def heard() -> None:
+            for line in news.fresh():
+                say(line)
+
+        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set, heard=heard)
 
 
 @click.command()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -65,7 +65,10 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
         write_atomic(home.path / ADDRESS, address)
         if as_json:
             print_json({"address": address, "members": list(team.addresses)})
-        console.print(f"{count(len(team.cards), 'member')} may connect to {address}", markup=False)
+        console.print(
+            f"{count(len(team.cards), 'member')} may connect to {address}; rounds: gym federate run {folder}",
+            markup=False,
+        )
         _serve(home, operator, child, stopped)
 
 
@@ -81,13 +84,31 @@ def _until_answers(operator: "Operator", child: "Child", stopped: threading.Even
 
 def _serve(home: ServerHome, operator: "Operator", child: "Child", stopped: threading.Event) -> None:
     """Until it is stopped; who joins meanwhile is registered."""
-    team = home.team
+    team, seen = home.team, Seen(rounds=len(home.board.rounds()))
     while not stopped.wait(LOOK_S):
         if child.ended:
             raise ConfigError(f"the server ended: {child.last_words()} (its log: {child.log})")
         if home.team != team:
             operator.register(team := home.team)
             console.print(f"{count(len(team.cards), 'member')} may connect", markup=False)
+        now = Seen(operator.online(), len(home.board.rounds()))
+        for line in now.since(seen):
+            said(line)
+        seen = now
+    console.print("stopped: nodes wait for it to be back", markup=False)
+
+
+class Seen(NamedTuple):
+    """Who is connected to a server and how many rounds have begun, at one moment."""
+
+    online: frozenset[str] = frozenset()
+    rounds: int = 0
+
+    def since(self, before: "Seen") -> Iterator[str]:
+        """What has changed."""
+        yield from (f"{name} is connected" for name in sorted(self.online - before.online))
+        yield from (f"{name} is gone" for name in sorted(before.online - self.online))
+        yield from (f"round {number} begins" for number in range(before.rounds, self.rounds))
 
 
 @click.command()

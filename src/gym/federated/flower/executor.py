@@ -26,9 +26,13 @@ def serve(
     answer: Callable[[bytes], bytes],
     *,
     stopped: Callable[[], bool] = lambda: False,
+    heard: Callable[[], None] = lambda: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Answer until `stopped`; raises `ConfigError` with Flower's reason when the SuperNode ends by itself."""
+    """Answer until `stopped`, calling `heard` between.
+
+    Raises `ConfigError` with Flower's reason when the SuperNode ends by itself.
+    """
     address = f"127.0.0.1:{port}"
     claims = _client(address, claiming(secret))
     while not stopped():
@@ -41,6 +45,7 @@ def serve(
                 continue
         except httpx.HTTPError:  # it starts, or ends: then it is seen above
             pass
+        heard()
         wait(BREATH_S)
     claims.close()
 

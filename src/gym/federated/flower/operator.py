@@ -60,6 +60,7 @@ class Operator:
 
     def __init__(self, home: ServerHome, address: str) -> None:
         self.address = address
+        self._online = frozenset[str]()
         self._authority = read_authority(home.path)
         self._secret = secret(home.path / RUNTIME)
         shown = token(home.path / OPERATOR)
@@ -74,6 +75,15 @@ class Operator:
         except httpx.TransportError:
             return False
         return True
+
+    def online(self) -> frozenset[str]:
+        """Names of the members that are connected; those of the last moment where nobody answers."""
+        try:
+            nodes = self._control.ListNodes(ListNodesRequest()).nodes_info
+            self._online = frozenset(node.name for node in nodes if node.status == "online")
+        except httpx.HTTPError:
+            pass
+        return self._online
 
     def register(self, team: Team) -> None:
         """Let the team's keys connect, and no others."""

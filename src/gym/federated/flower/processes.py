@@ -12,6 +12,7 @@ from pathlib import Path
 
 from gym.federated.certificates import AUTHORITY
 from gym.federated.flower import require_flower
+from gym.federated.flower.told import plainly
 from gym.federated.keys import LINK, RUNTIME
 
 STOP_TIMEOUT_S = 5.0
@@ -39,8 +40,11 @@ class Child:
         return self.process.poll() is not None
 
     def last_words(self) -> str:
-        """The last line of its log that says something went wrong, else the last line."""
-        lines = _COLOUR.sub("", self.log.read_text(encoding="utf-8", errors="replace")).splitlines()
+        """Why it ended in our words, else the last line of its log that says something went wrong, else the last line."""
+        text = _COLOUR.sub("", self.log.read_text(encoding="utf-8", errors="replace"))
+        if (plain := plainly(text)) is not None:
+            return plain
+        lines = text.splitlines()
         said = [line.strip() for line in lines if line.strip()]
         wrong = [place for place, line in enumerate(said) if re.match(r"\[code: \d+\]|ERROR|\w*Error\b", line)]
         if wrong and _EXIT_CODE.search(said[wrong[-1]]):  # what it stands for is said in the next line
