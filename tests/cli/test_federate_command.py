@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gym.cli.federate_serve import said
+from gym.cli.federate_told import said
 from gym.cli.main import gym
 from gym.errors import ConfigError, RunFailed
 from gym.federated.merge import decide

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gym.cli.federate_serve import removals
+from gym.cli.federate_told import removals
 from gym.cli.main import gym
 from gym.core.experience import Experience, Library
 from gym.errors import ConfigError, GymError, MissingExtra

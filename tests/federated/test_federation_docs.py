@@ -13,7 +13,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "federation.md").read_text(encoding
 
 
 def shown(language: str, place: int = 0) -> str:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[place]
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return blocks[place]
 
 
 def ran(*words: str) -> Result:

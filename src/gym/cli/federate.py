@@ -9,9 +9,11 @@ from rich.table import Table
 from gym.cli.common import console, json_option, print_json
 from gym.cli.federate_node import node, pull, status
 from gym.cli.federate_propose import propose
-from gym.cli.federate_serve import SHOWN, removals, run, server
-from gym.cli.federate_setup import join, keys, preview, remove
+from gym.cli.federate_release import preview
+from gym.cli.federate_serve import run, server
+from gym.cli.federate_setup import join, keys, remove
 from gym.cli.federate_simulate import simulate
+from gym.cli.federate_told import SHOWN, removals
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed

@@ -8,7 +8,7 @@ import click
 
 from gym.cli.common import config_options, console, json_option, print_json
 from gym.cli.eval import OPTIONS, gated_library, named
-from gym.cli.federate_serve import outcome, show
+from gym.cli.federate_told import outcome, show
 from gym.cli.progress import Display
 from gym.config import load_config
 from gym.core.text import count
