@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -267,6 +268,27 @@ def test_a_server_killed_in_the_middle_of_a_round_loses_nothing(federation: Fede
     assert federation.running.pop("playing").returncode == 0, federation.log("playing")()
     assert board.decision(board.rounds()[number]) is not None
     assert len(federation.libraries()) == 1
+
+
+def test_a_port_that_is_taken_is_told_even_where_nobody_answers(federation: Federation) -> None:
+    spare = ServerHome.create(federation.root / "spare", ("127.0.0.1",), federation.server.team)
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(AssertionError, match="cannot be listened on"):
+        federation.gym("server", str(spare.path), "--port", str(mute.getsockname()[1]))
+
+
+def test_a_node_that_was_killed_comes_back_though_the_server_was_away_when_it_started(
+    federation: Federation, port: int
+) -> None:
+    """The server takes it for connected, and would refuse it: it hangs up when the server is there again."""
+    federation.play()
+    federation.kill("n1")
+    federation.kill("server")
+    federation.start_node("n1", port)
+    federation.start_server(port)
+    federation.play()
+    served = federation.log("n1")
+    until(lambda: "sent" in served().rsplit("connecting", 1)[-1], served)
+    assert federation.running["n1"].poll() is None
 
 
 def test_a_folder_is_of_one_process(federation: Federation) -> None:

@@ -86,10 +86,10 @@ def test_what_is_no_key_of_a_connection(link: str) -> None:
 def test_an_expired_authority_is_told_before_anybody_connects(tmp_path: Path) -> None:
     certify(tmp_path, ("127.0.0.1",), now=NOW)
     assert read_authority(tmp_path, now=NOW + timedelta(days=800))
-    with pytest.raises(ConfigError, match="ca.pem' expired on 2032-04-05"):
+    with pytest.raises(ConfigError, match=r"ca\.pem' expired on 2032-04-05"):
         read_authority(tmp_path, now=NOW + timedelta(days=830))
     (tmp_path / "ca.pem").write_bytes(b"rubbish")
-    with pytest.raises(ConfigError, match="is no certificate: copy the server's ca.pem here"):
+    with pytest.raises(ConfigError, match=r"is no certificate: copy the server's ca\.pem here"):
         read_authority(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_what_is_no_host(tmp_path: Path, host: str) -> None:
 def test_half_a_certificate_is_told_with_what_to_move(tmp_path: Path) -> None:
     certify(tmp_path, ("127.0.0.1",))
     (tmp_path / "server.pem").write_bytes(b"rubbish")
-    with pytest.raises(ConfigError, match="is no certificate of ours: move ca.key, server.pem and server.key away"):
+    with pytest.raises(ConfigError, match=r"is no certificate of ours: move ca\.key, server\.pem and server\.key away"):
         certify(tmp_path, ("127.0.0.1",))
     (tmp_path / "server.pem").unlink()
     with pytest.raises(ConfigError, match=r"has ca.key and server.key without server.pem: move ca.key"):

@@ -1,6 +1,7 @@
 """`gym federate server|run`: the carrier, and the rounds that are played over it."""
 
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -48,6 +49,7 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
     from gym.federated.flower.operator import Operator
     from gym.federated.flower.processes import superlink
 
+    _check_free(host, port)
     team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     with (
         alone(folder, "server"),
@@ -65,6 +67,15 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
             markup=False,
         )
         _serve(home, operator, child, stopped)
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises `ConfigError` where nobody can listen: another program there might answer nothing for ever."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise ConfigError(f"{host} port {port} cannot be listened on: {error.strerror or error}") from error
 
 
 def _until_answers(operator: "Operator", child: "Child", stopped: threading.Event) -> None:
