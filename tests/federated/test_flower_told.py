@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from gym.cli.federate_node import patiently
 from gym.cli.federate_serve import Seen
 from gym.cli.main import gym
 from gym.errors import ConfigError
@@ -64,6 +65,14 @@ def test_a_node_tells_once_that_nobody_answers_that_it_is_connected_and_that_the
         "the server is gone, trying again",
         "the server is back",
     ]
+
+
+def test_a_node_that_waits_to_hang_up_says_once_for_whom() -> None:
+    told: list[str] = []
+    wait = patiently("a:1", told.append)
+    wait(0)
+    wait(0)
+    assert told == ["no answer from a:1 yet, trying again"]
 
 
 def test_a_server_tells_who_comes_and_goes_and_which_round_begins() -> None:

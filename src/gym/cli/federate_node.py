@@ -1,5 +1,6 @@
 """`gym federate node|status|pull`: a member takes part, and uses what the federation accepted."""
 
+import time
 from collections.abc import Callable
 from math import isnan
 from pathlib import Path
@@ -94,6 +95,19 @@ def _check_address(server: str) -> None:
         raise ConfigError(f"--server {server!r} is no HOST:PORT, such as gym.example.org:9092")
 
 
+def patiently(server: str, say: Callable[[str], None]) -> Callable[[float], None]:
+    """Waits, and says once for what."""
+    told = list[str]()
+
+    def wait(seconds: float) -> None:
+        if not told:
+            told.append(server)
+            say(f"no answer from {server} yet, trying again")
+        time.sleep(seconds)
+
+    return wait
+
+
 def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake, say: Callable[[str], None]) -> None:
     """Until a signal; calls in flight are finished and kept."""
     from gym.federated.carrier import answered
@@ -107,7 +121,7 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake, say: C
     read_authority(home.path)
     check_link(home.path, home.card.link)
     port, mine = free_port(), secret(home.path / RUNTIME)
-    hang_up(home.path, server)
+    hang_up(home.path, server, wait=patiently(server, say))
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
     with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
         news = News(child.log, server)
