@@ -26,7 +26,7 @@ from gym.federated import bitdelta
 from gym.federated.inbox import collect
 from gym.federated.linkage import average_linkage
 from gym.federated.merge import decide
-from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Objection, Review, text_digest
+from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Objection, Review, exact_digest
 from gym.federated.packet import pack, seal
 from gym.federated.round import Member, Round
 from gym.signing import NodeKey
@@ -152,7 +152,7 @@ def show_bytes(table: Table) -> None:
 
 
 def _others(digest: str, texts: Sequence[str]) -> Iterator[tuple[str, int]]:
-    told = tuple(Gain(text=text_digest(text), mean=0.125, error=0.0625, problems=100) for text in texts)
+    told = tuple(Gain(text=exact_digest(text), mean=0.125, error=0.0625, problems=100) for text in texts)
     yield "a measurement of 24 texts", len(pack(Measurement(round=digest, node="node-00", gains=told[:24])))
     yield "a review without objections", len(pack(Review(round=digest, node="node-00")))
     one = Objection(sender="node-01", text=digest, reason="its code is 120 bits off")

@@ -29,7 +29,18 @@ from gym.federated.aggregators import resolve_aggregator
 from gym.federated.decision import Decision
 from gym.federated.inbox import Collected, Inbox
 from gym.federated.merge import Prepared, decide, prepare
-from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Message, Objection, Review, text_digest
+from gym.federated.messages import (
+    Bundle,
+    Evidence,
+    Gain,
+    Item,
+    Measurement,
+    Message,
+    Objection,
+    Review,
+    exact_digest,
+    text_digest,
+)
 from gym.federated.packet import seal
 from gym.federated.review import review
 from gym.federated.round import Member, Round
@@ -170,7 +181,7 @@ class World:
 
     def gain(self, text: str, node: str) -> Gain:
         """As a node measures it, or says it did."""
-        digest = text_digest(text)
+        digest = exact_digest(text)
         if node in self.liars:
             return Gain(text=digest, mean=-0.5 if is_good(text) else 0.5, error=0.01, problems=PROBLEMS)
         effect = min(max(self.effect(text, node), -0.8), 0.8)

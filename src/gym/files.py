@@ -39,6 +39,29 @@ def write_atomic(path: str | Path, text: str | bytes | Iterable[str]) -> None:
         raise
 
 
+def create_private(path: str | Path, data: bytes) -> bool:
+    """A new file that only its owner can read, whole or not at all; false where there is one, which stays.
+
+    Raises `StorageError` naming the path.
+    """
+    target = Path(path)
+    temporary = ""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")  # for the owner alone
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return _linked(temporary, target)
+    except OSError as error:
+        raise StorageError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+    finally:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
 def append_durably(path: str | Path, text: str) -> None:
     """Put `text` at the end of the file, on the disk when this returns. A crash may leave its beginning.
 
@@ -56,6 +79,14 @@ def append_durably(path: str | Path, text: str) -> None:
                 raise
     except OSError as error:
         raise StorageError(f"cannot write {str(path)!r}: {error.strerror}; what was there before is intact") from error
+
+
+def _linked(source: str, target: Path) -> bool:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return False
+    return True
 
 
 def _encoded(text: str | bytes | Iterable[str]) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from gym.core.rollout import Tally
 from gym.errors import ConfigError
 from gym.evaluation.gains import Blur, Gains, gain_of
 from gym.federated.history import AcceptedExperience
-from gym.federated.messages import Gain, text_digest
+from gym.federated.messages import Gain, exact_digest
 from gym.federated.node import Trial
 
 RULE = "When asked for a count, put an exclamation mark after the number."
@@ -50,9 +50,9 @@ def calls(config: RunConfig, round: int = 0) -> int:
 
 def test_a_text_that_helps_and_one_that_does_nothing(config: RunConfig) -> None:
     helping, idle = Gains(config)(0, TRIALS, ())
-    assert (helping.text, helping.problems) == (text_digest(RULE), 12)
+    assert (helping.text, helping.problems) == (exact_digest(RULE), 12)
     assert helping.mean > helping.error > 0
-    assert (idle.text, idle.mean, idle.error) == (text_digest(OTHER), 0.0, 0.0)
+    assert (idle.text, idle.mean, idle.error) == (exact_digest(OTHER), 0.0, 0.0)
 
 
 def test_it_is_measured_beside_what_was_accepted(config: RunConfig) -> None:
@@ -70,9 +70,9 @@ def test_the_same_again_costs_nothing_and_gives_the_same(config: RunConfig) -> N
 
 def test_a_budget_is_of_one_round_and_leaves_the_rest_unmeasured(config: RunConfig) -> None:
     small = config.model_copy(update={"budget_calls": 50})
-    assert [gain.text for gain in Gains(small)(0, TRIALS, ())] == [text_digest(RULE)]
+    assert [gain.text for gain in Gains(small)(0, TRIALS, ())] == [exact_digest(RULE)]
     assert calls(config) <= 50
-    assert [gain.text for gain in Gains(small)(0, TRIALS, ())] == [text_digest(RULE)]
+    assert [gain.text for gain in Gains(small)(0, TRIALS, ())] == [exact_digest(RULE)]
     assert len(Gains(small)(1, TRIALS, ())) == 1
     assert Gains(config.model_copy(update={"budget_calls": 20}))(2, TRIALS, ()) == ()
 
@@ -94,7 +94,7 @@ def test_a_gain_by_its_definition() -> None:
     after = [tally("a", 1.0, 1.0), tally("b", 1.0), tally("c", 0.0), tally("new", 0.0)]
     pairs: Sequence[float] = (0.5, 1.0, -1.0)
     (gain,) = gain_of(RULE, before, after)
-    assert gain == Gain(text=text_digest(RULE), mean=fmean(pairs), error=stdev(pairs) / sqrt(3), problems=3)
+    assert gain == Gain(text=exact_digest(RULE), mean=fmean(pairs), error=stdev(pairs) / sqrt(3), problems=3)
 
 
 def test_one_problem_says_nothing_and_none_gives_no_gain() -> None:

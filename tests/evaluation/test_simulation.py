@@ -75,3 +75,20 @@ def test_fifty_nodes_in_one_command(config: RunConfig) -> None:
     found: dict[str, Any] = json.loads(done.stdout)
     assert (found["nodes"], found["libraries"]) == (50, 1)
     assert [one["text"] for one in found["rounds"][0]["published"]] == [RULE]
+
+
+def test_it_says_why_a_text_was_not_published_and_where_its_rounds_are(config: RunConfig) -> None:
+    words = ["--data", "all.jsonl", "--reward", "exact", "--model", config.model_name_or_path, "--k", "1",
+             "--experiences", "rules.json", "--encoder", "hashing", "--nodes", "4", "--problems", "10",
+             "--output-dir", "out", "--experiment-name", "tried"]  # fmt: skip
+    done = CliRunner().invoke(gym, ["federate", "simulate", *words])
+    assert done.exit_code == 0, done.exception
+    assert f"not published: {OTHER}  (helps 0 of 4 nodes, 3 needed" in done.stdout
+    assert "all texts and reasons: gym federate explain out/tried/rounds/round-0" in done.stderr
+    assert "4 nodes, all hold one library" in done.stderr
+    assert "share: 4 of 4" not in done.output
+    again = CliRunner().invoke(gym, ["federate", "simulate", *words, "--nodes", "5", "--quiet"])
+    assert again.exit_code == 0, again.exception
+    explained = CliRunner().invoke(gym, ["federate", "explain", "out/tried/rounds/round-0", "--json"])
+    assert json.loads(explained.stdout)["written_down_differs"] is None
+    assert (json.loads(explained.stdout)["n"], RULE in explained.stdout) == (5, True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gym.embedding import DIM, Vectors
 from gym.federated import bitdelta
-from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Review, text_digest
+from gym.federated.messages import Bundle, Evidence, Gain, Item, Measurement, Review, exact_digest
 from gym.federated.packet import seal
 from gym.federated.round import Member, Round
 from gym.signing import NodeKey
@@ -62,7 +62,7 @@ def bundle(round: Round, node: str, *texts: str | Item) -> Bundle:
 
 def measured(round: Round, node: str, gains: Mapping[str, float], error: float = 0.01) -> Measurement:
     """Gains by text."""
-    told = tuple(Gain(text=text_digest(text), mean=mean, error=error, problems=50) for text, mean in gains.items())
+    told = tuple(Gain(text=exact_digest(text), mean=mean, error=error, problems=50) for text, mean in gains.items())
     return Measurement(round=round.digest, node=node, gains=told)
 
 

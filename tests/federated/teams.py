@@ -6,7 +6,7 @@ from gym.embedding import Embedder
 from gym.federated import bitdelta
 from gym.federated.boards import Board
 from gym.federated.history import AcceptedExperience
-from gym.federated.messages import Evidence, Gain, Item, text_digest
+from gym.federated.messages import Evidence, Gain, Item, exact_digest
 from gym.federated.node import Node, Trial
 from gym.federated.team import Card, Team
 from tests.federated.house import MODEL, Topical, key, member
@@ -37,7 +37,7 @@ def helps(round: int, trials: Sequence[Trial], library: Sequence[AcceptedExperie
     known = {entry.text.split(",")[0] for entry in library}
     gains = [0.0 if one.text.split(",")[0] in known else 0.1 if "check" in one.text else -0.1 for one in trials]
     return [
-        Gain(text=text_digest(one.text), mean=gain, error=0.01, problems=50)
+        Gain(text=exact_digest(one.text), mean=gain, error=0.01, problems=50)
         for one, gain in zip(trials, gains, strict=True)
     ]
 

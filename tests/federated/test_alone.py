@@ -63,6 +63,15 @@ def test_only_what_found_no_support_is_alone(played: Path) -> None:
     assert offered["scale"] == pytest.approx(float(bitdelta.scales(code[None])[0]))
 
 
+def test_all_that_a_node_says_of_a_topic_alone_is_listed() -> None:
+    team, boards = team_of(FOUR), {name: MemoryBoard() for name in FOUR}
+    others = ["When it is dark, call.", "When it is dark, wait."]
+    said = {name: [UNITS.format(name)] + others * (name == "n00") for name in FOUR}
+    nodes = {name: node_of(name, team, boards[name], *said[name]) for name in FOUR}
+    decisions = Coordinator(team, MemoryBoard(), Direct(nodes)).play(1)
+    assert sorted(one.text for one in unsupported(boards["n00"], decisions, "n00")) == others
+
+
 def test_it_is_listed_and_proposed_to_another_network(played: Path) -> None:
     listed = json.loads(CliRunner().invoke(gym, ["federate", "propose", str(played), "--json"]).stdout)
     (row,) = listed["texts"]
@@ -81,3 +90,10 @@ def test_a_wrong_id_or_network_is_one_line(played: Path) -> None:
     done = CliRunner().invoke(gym, ["federate", "propose", str(played), "--network", "json:decoder"])
     assert isinstance(done.exception, ConfigError)
     assert "it has no submit_experiences" in str(done.exception)
+
+
+def test_a_network_that_is_none_is_an_error_also_where_nothing_is_to_be_proposed(tmp_path: Path) -> None:
+    home = NodeHome.create(tmp_path / "n00", "n00")
+    done = CliRunner().invoke(gym, ["federate", "propose", str(home.path), "--network", "nope"])
+    assert isinstance(done.exception, ConfigError)
+    assert "network 'nope': give it as pkg.mod:NAME" in str(done.exception)

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -184,7 +185,7 @@ def test_a_node_whose_key_is_not_registered_is_refused(federation: Federation, p
     process = federation.start("eve", "node", "eve", "--server", f"127.0.0.1:{port}", *options)
     until(lambda: process.poll() is not None, federation.log("eve"))
     assert federation.running.pop("eve").returncode == 2
-    assert "the connection to the server ended: [code: 2004] Failed to activate SuperNode." in federation.log("eve")()
+    assert "the connection to the server ended: it does not take this node's connection key" in federation.log("eve")()
 
 
 def test_a_server_with_another_certificate_is_not_spoken_to(federation: Federation, port: int) -> None:
@@ -269,6 +270,27 @@ def test_a_server_killed_in_the_middle_of_a_round_loses_nothing(federation: Fede
     assert len(federation.libraries()) == 1
 
 
+def test_a_port_that_is_taken_is_told_even_where_nobody_answers(federation: Federation) -> None:
+    spare = ServerHome.create(federation.root / "spare", ("127.0.0.1",), federation.server.team)
+    with socket.create_server(("127.0.0.1", 0)) as mute, pytest.raises(AssertionError, match="cannot be listened on"):
+        federation.gym("server", str(spare.path), "--port", str(mute.getsockname()[1]))
+
+
+def test_a_node_that_was_killed_comes_back_though_the_server_was_away_when_it_started(
+    federation: Federation, port: int
+) -> None:
+    """The server takes it for connected, and would refuse it: it hangs up when the server is there again."""
+    federation.play()
+    federation.kill("n1")
+    federation.kill("server")
+    federation.start_node("n1", port)
+    federation.start_server(port)
+    federation.play()
+    served = federation.log("n1")
+    until(lambda: "sent" in served().rsplit("connecting", 1)[-1], served)
+    assert federation.running["n1"].poll() is None
+
+
 def test_a_folder_is_of_one_process(federation: Federation) -> None:
     with pytest.raises(AssertionError, match="another process is a node in 'team/n1' already"):
         federation.gym(
@@ -310,3 +332,37 @@ def test_private_files_are_for_their_owner_alone_and_never_in_a_log(federation: 
     assert {file.stat().st_mode & 0o777 for file in private} == {0o600}
     logs = b"".join(file.read_bytes() for file in federation.root.rglob("*.log"))
     assert not [file for file in private if file.read_bytes().splitlines()[-2:][0] in logs]
+
+
+def test_a_run_whose_server_is_killed_ends_within_its_patience(federation: Federation, port: int) -> None:
+    playing = federation.start("ended", "run", "team/server", "--patience", "10")
+    number = len(federation.server.board.rounds())
+    until(lambda: len(federation.server.board.rounds()) > number, federation.log("ended"))
+    federation.kill("server")
+    until(lambda: playing.poll() is not None, federation.log("ended"))
+    assert federation.running.pop("ended").returncode == 6
+    said = federation.log("ended")()
+    assert "the server is gone: waiting for it up to" in said
+    assert "gym: the server went away and did not come back within 10 s: start it and this command again" in said
+    until(lambda: "the server is gone, trying again" in federation.log("n1")(), federation.log("n1"))
+    federation.start_server(port)
+    federation.play()
+    assert len(federation.libraries()) == 1
+
+
+def test_a_fourth_member_joins_a_running_team_checks_its_rounds_and_takes_part(
+    federation: Federation, port: int
+) -> None:
+    late = NodeHome.create(federation.root / "late", "late")
+    federation.gym("join", "team/server", "late")
+    for home in (late, *map(federation.home, NODES)):
+        federation.server.invite(home)
+    options = ("--data", "n1.jsonl", "--reward", "exact", "--model", "scripted:counting_script:reply", "--k", "2")
+    federation.start("late", "node", "late", "--server", f"127.0.0.1:{port}", *options)
+    until(lambda: "connected to" in federation.log("late")(), federation.log("late"))
+    (found,) = federation.play()
+    last = federation.server.board.rounds()[-1]
+    assert (last.number, last.n) == (found["round"], 4)
+    assert "late" in {one.message.node for one in federation.server.board.collected(last).messages}
+    assert (late.path / "experiences.json").exists()
+    assert "team.json has changed: 4 members" in federation.log("n1")()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gym.federated.inbox import MOST_MESSAGES, Equivocation, Inbox, collect, is_proven
-from gym.federated.messages import Objection, Review
+from gym.federated.messages import Bundle, Objection, Review
 from gym.federated.packet import Refusal, seal
 from tests.federated.house import bundle, key, measured, round_of, sealed
 
@@ -76,6 +76,16 @@ def test_a_node_that_sends_without_end_is_cut_off() -> None:
 def test_what_proves_nothing(first: bytes, second: bytes) -> None:
     assert not is_proven(Equivocation("n01", first, second), ROUND)
     assert "equivocation" not in reasons(first, second)
+
+
+def test_minus_zero_makes_another_bundle() -> None:
+    told = bundle(ROUND, "n01", "When adding, check.").model_dump()
+    told["items"][0]["evidence"]["confidence"] = 0.0
+    first = Bundle.model_validate(told)
+    told["items"][0]["evidence"]["confidence"] = -0.0
+    second = Bundle.model_validate(told)
+    assert first == second
+    assert reasons(sealed(first), sealed(second)) == [None, "equivocation"]
 
 
 def test_two_gains_for_one_text_and_two_reviews_are_double_talk() -> None:

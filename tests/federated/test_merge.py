@@ -69,6 +69,21 @@ def test_ten_of_fifteen_publish_a_text_and_nine_do_not() -> None:
     assert nine.topics[0].candidates[0].reason == "helps 9 of 15 nodes, 10 needed"
 
 
+def test_what_was_measured_of_other_words_does_not_count() -> None:
+    """Even where a text is known by the same digest: a server could show nodes a harmless wording, and publish another."""
+    moved = FIRST.replace(",", " ,")
+    assert text_digest(moved) == text_digest(FIRST)
+    assert decided(FIFTEEN, *ALL, *helped(NODES, moved)).published == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Return a + b.", "Return a = b."), ("If a < b, swap.", "If a > b, swap."), ("जब की।", "जब का।"), ("ที่", "ที")],
+)
+def test_symbols_and_vowel_signs_make_another_text(one: str, other: str) -> None:
+    assert text_digest(one) != text_digest(other)
+
+
 def test_a_refused_text_makes_room_for_the_next_one_and_is_not_tried_again() -> None:
     second = decided(FIFTEEN, *ALL).topics[0].candidates[1].text
     refused = decided(FIFTEEN, *ALL, *helped(NODES, FIRST, -0.1))

@@ -108,6 +108,19 @@ def test_nothing_leaves_that_its_owner_did_not_see(board: Boards) -> None:
         network(board, "n00", "When early, wait.").submit_experiences(batch)
 
 
+def test_a_second_bundle_in_a_round_is_not_sent_and_the_first_one_again_is(board: Boards) -> None:
+    board.open(ROUND)
+    said, other = (
+        LocalDSOOptimizer("m", library(text), encoder=Topical()).compress_for_network(0.0)
+        for text in ("When late, call.", "When late, wait.")
+    )
+    own = network(board, "n00", "When late, call.", "When late, wait.")
+    assert own.submit_experiences(said) == own.submit_experiences(said)
+    with pytest.raises(ConfigError, match="'n00' has sent its bundle in round 0: two would be double talk"):
+        own.submit_experiences(other)
+    assert board.collected(ROUND).equivocations == ()
+
+
 def test_without_a_round_nothing_can_be_submitted(board: Boards) -> None:
     with pytest.raises(ConfigError, match="no round is open"):
         network(board, "n00").submit_experiences({})
@@ -184,6 +197,10 @@ def test_a_folder_without_a_round_says_so(tmp_path: Path) -> None:
     RoundDir.create(tmp_path, ROUND)
     with pytest.raises(ConfigError, match="holds another round"):
         RoundDir.create(tmp_path, round_of(4))
+    for rubbish in (b"", b"5", b'["birthday"]'):
+        (tmp_path / "shut.json").write_bytes(rubbish)
+        with pytest.raises(ConfigError, match=r"shut.json' is no list of kinds of messages"):
+            RoundDir(tmp_path).shut_kinds()
     (tmp_path / "round.json").write_text('{"number": -1}', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"round.json': number: Input should be greater than or equal to 0"):
         RoundDir(tmp_path)

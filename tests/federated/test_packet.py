@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gym.federated.messages import Bundle, Gain, Kind, Measurement, Objection, Removal, Review, text_digest
+from gym.federated.messages import (
+    Bundle,
+    Gain,
+    Kind,
+    Measurement,
+    Objection,
+    Removal,
+    Review,
+    exact_digest,
+    text_digest,
+)
 from gym.federated.packet import MAX_BYTES, Received, Refusal, pack, purpose, seal, unseal
 from gym.federated.round import Round
 from gym.signing import NodeKey, is_signed_bytes
@@ -86,6 +96,7 @@ REFUSED: dict[str, tuple[str, Callable[[], bytes]]] = {
     "a longer form of a number": ("not canonical", lambda: forged(pack(GOOD).replace(b"\xa4uses\x00", b"\xa4uses\xcc\x00"))),
     "a key twice": ("not canonical", lambda: forged(pack(GOOD).replace(b"\x85", b"\x86", 1) + b"\xa4node\xa3n01")),
     "a text twice": ("repeated text", lambda: sealed(bundle(ROUND, "n01", "When adding, stop.", "When adding, STOP!"))),
+    "a text measured twice": ("repeated text", lambda: forged(gains() | {"gains": 2 * gains()["gains"]}, kind="measurement")),
     "a gain of infinity": ("not finite", lambda: forged(gains(mean=float("inf")), kind="measurement")),
     "a gain of NaN": ("not finite", lambda: forged(gains(mean=float("nan")), kind="measurement")),
     "a gain of 3": ("malformed", lambda: forged(gains(mean=3.0), kind="measurement")),
@@ -199,7 +210,7 @@ def test_every_limit_is_one_that_an_honest_node_keeps() -> None:
     full = sealed(bundle(ROUND, "n01", *texts))
     assert isinstance(unseal(full, ROUND), Received)
     assert len(full) < MAX_BYTES["bundle"]
-    told = tuple(Gain(text=text_digest(text), mean=0.1, error=0.1, problems=9) for text in texts * 100)
+    told = tuple(Gain(text=exact_digest(text), mean=0.1, error=0.1, problems=9) for text in texts * 100)
     assert len(pack(Measurement(round=ROUND.digest, node="n01", gains=told))) < MAX_BYTES["measurement"]
 
 

@@ -63,6 +63,30 @@ def test_a_redacted_text_has_nothing_more_to_redact(text: str) -> None:
     assert redacted(once, ["Anna"]).text == once
 
 
+def sent(*texts: str, domain: str = "d", names: tuple[str, ...] = ()) -> list[tuple[str | None, str]]:
+    entries = [Experience(id=f"G{n}", text=text, confidence=0.9, domain=domain) for n, text in enumerate(texts)]
+    found = preview(Library.of(entries, len(entries)), Consent(domains=frozenset({domain}), names=names))
+    return [(row.sent, row.reason) for row in found.rows]
+
+
+def test_what_redaction_makes_alike_leaves_once_since_a_bundle_says_nothing_twice() -> None:
+    assert sent("When jo@a.example is down, wait.", "When ann@b.example is down, wait!") == [
+        ("When <e-mail> is down, wait.", ""),
+        (None, "it says what G0 says"),
+    ]
+
+
+def test_what_no_bundle_takes_stays_with_its_reason() -> None:
+    assert sent("When " + 1100 * "x") == [(None, "1,105 bytes of text, at most 1,024 are taken")]
+    assert sent("When late, call.", domain=81 * "d") == [(None, "a domain of 81 characters, at most 80 are taken")]
+
+
+@pytest.mark.parametrize("text", ["Ask Am\u00e9lie.", "Ask Ame\u0301lie.", "Ask Am\u00e9\u00adlie."])
+@pytest.mark.parametrize("name", ["Am\u00e9lie", "Ame\u0301lie"])
+def test_names_are_found_however_their_letters_are_composed(text: str, name: str) -> None:
+    assert sent(text, names=(name,)) == [("Ask <name>.", "")]
+
+
 def test_nothing_leaves_without_consent() -> None:
     found = preview(LIBRARY, Consent())
     assert found.sent == ()

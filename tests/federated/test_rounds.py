@@ -17,6 +17,7 @@ from gym.federated.messages import Bundle, Confirmation, Evidence, Item, Review,
 from gym.federated.node import Node
 from gym.federated.packet import Received, seal, unseal
 from gym.federated.round import Round
+from gym.federated.team import Team
 from tests.federated.house import MODEL, bundle, key
 from tests.federated.teams import FOUR, NAMES, node_of, offers, team_of
 
@@ -128,8 +129,111 @@ def test_who_was_away_for_rounds_gets_them_all_before_the_next(world: World) -> 
     world.carrier.lost = lambda node, step: False
     (third,) = world.server().play(1)
     assert len(world.nodes["n02"].history.decisions()) == 3
+    assert world.told("share: n02 is catching up: round 0 is not closed here yet")
+    assert not world.told("n02 refuses")
     assert "n02" in {one.message.node for one in world.board.collected(world.board.rounds()[2]).messages}
     assert (third.number, len(world.libraries())) == (2, 1)
+
+
+def test_who_says_it_is_behind_and_is_silent_then_is_waited_for_once(four: World) -> None:
+    """Else one liar could take the server's patience for every past round in every step."""
+    four.server().play(3)
+    alone = list[Step]()
+
+    class Lies(Troubled):
+        def ask(self, asks: Mapping[str, bytes], *, patience_s: float) -> Iterator[Answered]:
+            if [*asks] == ["n03"]:
+                return self._waits(asks["n03"])
+            return super().ask(asks, patience_s=patience_s)
+
+        def _waits(self, data: bytes) -> Iterator[Answered]:
+            ask = read_ask(data)
+            assert ask is not None
+            alone.append(ask.step)
+            yield from ()
+
+    four.carrier = Lies(
+        four.carrier.nodes,
+        forged=lambda node, answer: (
+            answer.model_copy(update={"missing": True, "closed": 0}) if node == "n03" else answer
+        ),
+    )
+    four.server().play(1)
+    assert alone == ["publish"]
+
+
+@pytest.mark.parametrize("opened", [1, 2])
+def test_who_joins_later_checks_the_rounds_before_and_takes_part_in_the_next(world: World, opened: int) -> None:
+    """Be the newest round closed or left open when it joins: then it plays no part in that one."""
+    world.server().play(1)
+    if opened == 2:
+        world.carrier.lost = lambda node, step: step == "confirm"
+        with pytest.raises(RunFailed):
+            world.server().play(1)
+        world.carrier.lost = lambda node, step: False
+    new = team_of(FOUR).cards[-1]
+    world.team = world.team.with_card(new, since=len(world.board.rounds()))
+    world.carrier.nodes["n03"] = node_of("n03", world.team, MemoryBoard(), "When it is late, n03 says check.")
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], team=world.team)
+    world.heard.clear()
+    *_, last = world.server().play(opened)
+    assert (last.number, last.n) == (opened, 4)
+    assert "n03" in {one.message.node for one in world.board.collected(world.board.rounds()[-1]).messages}
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+    assert not world.told("silent")
+
+
+def test_running_nodes_and_a_running_server_notice_who_joins(world: World) -> None:
+    """Between two rounds of one command, with the files that each has in its folder."""
+    own: list[str] = []
+    later = world.team.with_card(team_of(FOUR).cards[-1], since=1)
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], renewed=lambda: later, say=own.append)
+    world.carrier.nodes["n03"] = node_of("n03", later, MemoryBoard(), "When it is late, n03 says check.")
+    server = replace(world.server(), renewed=lambda: later if world.board.rounds() else world.team)
+    first, second = server.play(2)
+    assert (first.n, second.n) == (3, 4)
+    assert "n03" in {one.message.node for one in world.board.collected(world.board.rounds()[1]).messages}
+    assert own.count("team.json has changed: 4 members") == 3
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+
+
+def test_a_node_whose_file_is_old_damaged_or_of_other_rules_says_what_to_do(world: World) -> None:
+    def broken() -> Team:
+        raise ConfigError("/home/jo/team.json: line 1")
+
+    later = world.team.with_card(team_of(FOUR).cards[-1])
+    ask = Ask(step="share", round=later.next_round(()).model_dump_json().encode())
+    told = {
+        "old": lambda: world.team,
+        "damaged": broken,
+        "rules": lambda: later.model_copy(update={"standard_errors": 2.0}),
+    }
+    refused = {name: replace(world.nodes["n00"], renewed=now).answer(ask).refused for name, now in told.items()}
+    assert refused == {
+        "old": "round 0 has other members than this node's team.json: its folder needs the server's team.json",
+        "damaged": "this node's team.json cannot be used: ConfigError",
+        "rules": "team.json has other rules than when this node was started: restart it",
+    }
+
+
+def test_who_joins_after_the_rules_changed_takes_the_rounds_that_their_members_signed(world: World) -> None:
+    world.server().play(1)
+    world.team = world.team.model_copy(update={"standard_errors": 2.0}).with_card(team_of(FOUR).cards[-1], since=1)
+    world.carrier.nodes["n03"] = node_of("n03", world.team, MemoryBoard(), "When it is late, n03 says check.")
+    for name in NAMES:
+        world.carrier.nodes[name] = replace(world.nodes[name], team=world.team)
+    world.server().play(1)
+    assert world.texts("n00") == [entry.text for entry in world.carrier.nodes["n03"].history.library()] != []
+
+
+def test_unsigned_a_round_of_other_rules_is_refused(world: World) -> None:
+    world.carrier.lost = lambda node, step: step == "confirm"
+    with pytest.raises(RunFailed):
+        world.server().play(1)
+    new = node_of("n03", world.team.model_copy(update={"standard_errors": 2.0}), MemoryBoard())
+    assert new.answer(asked(world, "publish")).refused == "round 0 has other standard_errors than this node's team.json"
 
 
 @pytest.mark.parametrize("place", [0, 2, 3, 5, 7, 8, 10, 13, 16])
@@ -287,12 +391,13 @@ def test_texts_that_were_tried_before_cannot_be_hidden(world: World) -> None:
     assert answer.refused == "round 1 has other tried than this node's team.json"
 
 
-def test_a_bundle_that_comes_in_after_the_review_is_not_taken(four: World) -> None:
+@pytest.mark.parametrize("step", ["measure", "check", "publish"])
+def test_a_bundle_that_comes_in_after_the_review_is_not_taken(four: World, step: Step) -> None:
     unsigned(four)
     round, node = four.board.rounds()[0], four.nodes["n00"]
     late = seal(bundle(round, "n03", "When adding units, guess."), key("n03"))
     before = len(node.board.collected(round).messages)
-    node.answer(asked(four, "measure", packets=(late,)))
+    node.answer(asked(four, step, packets=(late,)))
     assert len(node.board.collected(round).messages) == before
 
 

@@ -1,6 +1,6 @@
 """`gym federate`: what a federated round decided, and why."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -9,18 +9,28 @@ from rich.table import Table
 from gym.cli.common import console, json_option, print_json
 from gym.cli.federate_node import node, pull, status
 from gym.cli.federate_propose import propose
+from gym.cli.federate_release import preview
 from gym.cli.federate_serve import run, server
-from gym.cli.federate_setup import join, keys, preview, remove
+from gym.cli.federate_setup import join, keys, remove
 from gym.cli.federate_simulate import simulate
+from gym.cli.federate_told import SHOWN, removals
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed
+from gym.federated.boards import FolderBoard
 from gym.federated.decision import Candidate, Decision, TopicRuling
+from gym.federated.history import earlier, ever_accepted
+from gym.federated.homes import ROUNDS
 from gym.federated.merge import decide
+from gym.federated.messages import text_digest
 from gym.federated.round_dir import RoundDir, difference
 from gym.federated.utility import Utility
 
-SHOWN = 10
+MEANING = {
+    "reserve": "not tried, since another text of its topic was",
+    "tried before": "measured in an earlier round; no text is measured twice",
+    "outlier": "it agrees too little with the others of its topic",
+}
 
 
 @click.group()
@@ -52,8 +62,12 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
     """Compute the decision of a round again from the packets in its folder ROUND, with every reason.
 
     For each topic: who supports it, its texts by nearness, what each node measured, the verdict. While the round is
-    open, from all that was said so far. The exit code is 1 when another decision is written down in the folder.
+    open, from all that was said so far. The exit code is 1 when another decision is written down in the folder. Of a
+    server's or a node's folder the rounds are listed.
     """
+    if not (round / "round.json").exists() and (found := _rounds(round)):
+        _list(found, as_json)
+        return
     folder = RoundDir(round)
     told = folder.told()
     decision = decide(folder.collected(None if told is None else told.messages))
@@ -61,12 +75,31 @@ def explain(round: Path, everything: bool, as_json: bool) -> None:
     if as_json:
         print_json(decision.model_dump(mode="json") | {"digest": decision.digest, "written_down_differs": other})
     else:
-        _print(decision, None if everything else SHOWN)
+        _print(decision, folder, None if everything else SHOWN)
     if other is not None:
         raise RunFailed(f"{str(round / 'decision.json')!r} is not what the packets give: {other}")
 
 
-def _print(decision: Decision, limit: int | None) -> None:
+def _rounds(folder: Path) -> list[RoundDir]:
+    """Those in the folder of a server, of a node, or of rounds."""
+    board = FolderBoard(folder / ROUNDS if (folder / ROUNDS).is_dir() else folder)
+    return [RoundDir(board.path / f"round-{one.number}") for one in board.rounds()]
+
+
+def _list(rounds: Sequence[RoundDir], as_json: bool) -> None:
+    told = [(one, one.told()) for one in rounds]
+    if as_json:
+        rows = [{"round": one.round.number, "path": str(one.path), "closed": said is not None} for one, said in told]
+        print_json({"rounds": rows})
+        return
+    for one, said in told:
+        state = "open" if said is None else f"{count(len(said.published), 'text')} published"
+        out.print(f"round {one.round.number}  {state}: gym federate explain {one.path}", markup=False)
+
+
+def _print(decision: Decision, folder: RoundDir, limit: int | None) -> None:
+    used = {one.verdict for topic in decision.topics for one in topic.candidates}
+    known = _known(folder) if "tried before" in used else {}
     out.print(
         f"round {decision.number} of {count(decision.n, 'node')}, {count(decision.f, 'liar')} allowed for: "
         f"{count(len(decision.messages), 'message')}, {count(len(decision.published), 'text')} published"
@@ -74,11 +107,9 @@ def _print(decision: Decision, limit: int | None) -> None:
     )
     supported = [topic for topic in decision.topics if topic.verdict != "unsupported"]
     for topic in supported:
-        _print_topic(topic)
-    rest = [
-        (topic.reason, one) for topic in decision.topics for one in topic.candidates if topic.verdict == "unsupported"
-    ]
-    _print_lines("unsupported", [f"{_text(one.text)} ({_names(one.nodes)}): {why}" for why, one in rest], limit)
+        _print_topic(topic, known)
+    rest = [line for topic in decision.topics if topic.verdict == "unsupported" for line in _unsupported(topic)]
+    _print_lines("unsupported", rest, limit)
     if rest:
         console.print("  its node can put such a text to a vote: gym federate propose", markup=False)
     refused = [f"{_text(one.text)} ({_names([one.node])}): {one.reason}" for one in decision.refused_texts]
@@ -86,18 +117,46 @@ def _print(decision: Decision, limit: int | None) -> None:
     packets = [f"{one.reason}: {one.detail}" for one in decision.refusals]
     _print_lines("refused packets", packets, limit)
     _print_lines("said two things, and count for nothing", map(str, decision.equivocators), limit)
-    _print_lines("removed", decision.removed, limit)
+    _print_lines("removed", [line.removeprefix("removed: ") for line in removals(folder.path)], limit)
+    used = {one.verdict for topic in supported for one in topic.candidates}
+    for verdict in ("reserve", "tried before", "outlier"):
+        if verdict in used:
+            console.print(f"{verdict}: {MEANING[verdict]}", markup=False)
 
 
-def _print_topic(topic: TopicRuling) -> None:
-    domain = f" · {topic.domain}" if topic.domain else ""
+def _known(folder: RoundDir) -> Mapping[str, str]:
+    """By digest, what became of a text in a round before this one that lies beside it."""
+    decisions, found = earlier(FolderBoard(folder.path.parent), folder.round.number), dict[str, str]()
+    ids = {text_digest(one.text): one.id for one in ever_accepted(decisions)}
+    for decision in decisions:
+        for one in (one for topic in decision.topics for one in topic.candidates):
+            if one.verdict == "accepted":
+                found[one.digest] = f"published in round {decision.number} as {ids[one.digest]}"
+            elif one.verdict == "refused":
+                found[one.digest] = f"tried in round {decision.number}: {one.reason}"
+    return found
+
+
+def _unsupported(topic: TopicRuling) -> Iterator[str]:
+    """Every text of the topic: each node's vote, and what else it said of it."""
+    for one in topic.candidates:
+        yield f"{_text(one.text)} ({_names(one.nodes)}): {topic.reason}"
+    for spare in topic.spare:
+        yield f"{_text(spare.text)} ({_names([spare.node])}): {topic.reason}, another text of the same topic"
+
+
+def _print_topic(topic: TopicRuling, known: Mapping[str, str]) -> None:
+    domain = f" · {_text(topic.domain)}" if topic.domain else ""
     out.print(f"\n{topic.verdict}{domain} · {count(len(topic.nodes), 'node')} · {topic.reason}", markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     for justify in ("right", "left", "left"):
         table.add_column(justify=justify, no_wrap=True)
     table.add_column()
     for one in topic.candidates:
-        table.add_row(f"{one.cosine or 0:.2f}", one.verdict, literal(_names(one.nodes)), literal(one.text))
+        told = known.get(one.digest, one.verdict) if one.verdict == "tried before" else one.verdict
+        table.add_row(f"{one.cosine or 0:.2f}", literal(told), literal(_names(one.nodes)), literal(one.text))
+    for spare in topic.spare:
+        table.add_row("", "not its vote", literal(_names([spare.node])), literal(spare.text))
     print_table(table)
     for one in topic.candidates:
         _print_utilities(one)

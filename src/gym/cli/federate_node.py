@@ -1,5 +1,8 @@
 """`gym federate node|status|pull`: a member takes part, and uses what the federation accepted."""
 
+import time
+from collections.abc import Callable
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +15,10 @@ from gym.cli.progress import Display
 from gym.config import load_config
 from gym.core.text import count
 from gym.errors import ConfigError, Interrupted
-from gym.federated.history import AcceptedExperience, History, library_digest
-from gym.federated.homes import NodeHome, ServerHome, alone
-from gym.federated.team import CARD, TEAM
+from gym.federated.history import History, library_digest
+from gym.federated.homes import NodeHome, ServerHome, alone, kind_of
+from gym.federated.messages import text_digest
+from gym.federated.team import TEAM
 from gym.llm.brake import Brake
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ HERE = frozenset({"output_dir", "experiment_name", "experience_lib_path"})
 )
 @click.option(
     "--noise",
-    type=click.FloatRange(min=0),
+    type=click.FloatRange(0, 1),
     default=0.0,
     show_default=True,
     help="Standard deviation of noise on gains.",
@@ -68,29 +72,65 @@ def node(
     from gym.evaluation.gains import Blur
     from gym.train.grpo.participant import open_node
 
+    _check_address(server)
     config = load_config(config_file, overrides | ({"eval_k": k} if k else {}))
-    home, brake = NodeHome(folder), Brake()
+    if isnan(clip) or isnan(noise):
+        raise ConfigError("--clip and --noise are numbers from 0 to 1")
+    home, brake = NodeHome.open(folder), Brake()
     with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
         display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
-        _take_part(home, opened, server, brake)
+        if not home.released.items:
+            display.say(
+                f"nothing is released, so nothing will be sent: gym federate preview {folder} LIBRARY --release"
+            )
+        _take_part(home, opened, server, brake, display.say)
     if as_json:
         print_json(_status_of_node(home))
 
 
-def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> None:
+def _check_address(server: str) -> None:
+    host, _, port = server.rpartition(":")
+    if not (host and port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ConfigError(f"--server {server!r} is no HOST:PORT, such as gym.example.org:9092")
+
+
+def patiently(server: str, say: Callable[[str], None]) -> Callable[[float], None]:
+    """Waits, and says once for what."""
+    told = list[str]()
+
+    def wait(seconds: float) -> None:
+        if not told:
+            told.append(server)
+            say(f"no answer from {server} yet, trying again")
+        time.sleep(seconds)
+
+    return wait
+
+
+def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake, say: Callable[[str], None]) -> None:
     """Until a signal; calls in flight are finished and kept."""
     from gym.federated.carrier import answered
+    from gym.federated.certificates import read_authority
     from gym.federated.flower.executor import serve
     from gym.federated.flower.hanging_up import hang_up
     from gym.federated.flower.processes import free_port, supernode
-    from gym.federated.keys import RUNTIME, secret
+    from gym.federated.flower.told import News
+    from gym.federated.keys import RUNTIME, check_link, secret
 
+    read_authority(home.path)
+    check_link(home.path, home.card.link)
     port, mine = free_port(), secret(home.path / RUNTIME)
-    hang_up(home.path, server)
+    hang_up(home.path, server, wait=patiently(server, say))
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
     with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
-        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set)
+        news = News(child.log, server)
+
+        def heard() -> None:
+            for line in news.fresh():
+                say(line)
+
+        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set, heard=heard)
 
 
 @click.command()
@@ -98,9 +138,9 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake) -> Non
 @json_option
 def status(folder: Path, as_json: bool) -> None:
     """What is known in FOLDER, a server's or a node's: members, rounds, what is released and what was accepted."""
-    home = NodeHome(folder) if (folder / CARD).exists() else ServerHome(folder)
-    if not (folder / CARD).exists() and not (folder / TEAM).exists():
+    if (kind := kind_of(folder)) is None:
         raise ConfigError(f"{str(folder)!r} is the folder of no server and no node: gym federate keys makes one")
+    home = NodeHome(folder) if kind == "node" else ServerHome(folder)
     found = _status_of_node(home) if isinstance(home, NodeHome) else _status_of_server(home)
     if as_json:
         print_json(found)
@@ -146,7 +186,9 @@ def _show(found: dict[str, Any]) -> None:
     library = count(len(found["library"]), "experience")
     out.print(f"{count(found['rounds_closed'], 'round')} closed{opened}; {library} accepted", markup=False)
     for entry in found["library"]:
-        out.print(f"  {entry['id']}  {literal(entry['text'])}", markup=False)
+        asks = text_digest(entry["text"]) in found.get("removals_asked", ())
+        asked = "  (this node asks that it leaves)" if asks else ""
+        out.print(f"  {entry['id']}  {literal(entry['text'])}{asked}", markup=False)
 
 
 @click.command()
@@ -158,18 +200,25 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
 
     Each text passes the library's own gate; what you had already stays yours, and what you removed does not come back.
     """
-    from gym.train.grpo.continuous_learning import Fetched
+    from gym.train.grpo.continuous_learning import Fetched, Pulled
     from gym.train.grpo.continuous_learning import pull as pulled
     from gym.train.grpo.experience_manager import ExperienceManager
 
-    found: tuple[AcceptedExperience, ...] = History(NodeHome(folder).board).library()
+    home = NodeHome.open(folder)  # another folder would look like one in which everything was removed
+    decisions, new = (history := History(home.board)).decisions(), not library.exists()
     manager = ExperienceManager(library)
-    done = pulled(Fetched(found), manager)
-    manager.save()
+    done = pulled(Fetched(history.library()), manager) if decisions else Pulled((), (), ())
+    if manager.journal or not new:
+        manager.save()
     if as_json:
         refused = [one.reason for one in done.refused]
         print_json({"added": list(done.added), "removed": list(done.removed), "refused": refused})
         return
     for one in done.refused:
         console.print(f"not taken: {one.reason}", markup=False)
-    console.print(f"{count(len(done.added), 'experience')} added, {len(done.removed)} removed: {library}", markup=False)
+    if not decisions:
+        console.print(f"no round is closed yet on {home.card.member.address}: there is nothing to take", markup=False)
+        return
+    told = f"{count(len(done.added), 'experience')} added, {len(done.removed)} removed: {library}"
+    made = ", a new file" if library.exists() else ", which is not made for nothing"
+    console.print(told + (made if new else ""), markup=False)

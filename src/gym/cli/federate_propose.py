@@ -36,18 +36,15 @@ def propose(node: Path, network: str, only: tuple[str, ...], as_json: bool) -> N
       gym federate propose mine
       gym federate propose mine --network my_dao:NETWORK --only 3fa1c0de
     """
-    home = NodeHome(node)
+    home = NodeHome.open(node)
     found = unsupported(home.board, History(home.board).decisions(), home.card.member.address)
     chosen = [one for one in found if not only or _id(one) in only]
     if missing := {*only} - {_id(one) for one in found}:
         raise ConfigError(f"not among what found no support: {', '.join(sorted(missing))}")
-    addresses = _network(network).submit_experiences(batch(chosen)) if network and chosen else ()
+    there = _network(network) if network else None
+    addresses = there.submit_experiences(batch(chosen)) if there and chosen else ()
     if as_json:
-        rows = [
-            {"id": _id(one), "text": one.text, "domain": one.domain, "round": one.round, "reason": one.reason}
-            for one in chosen
-        ]
-        print_json({"texts": rows, "proposed": list(addresses)})
+        print_json({"texts": [_row(one) for one in chosen], "proposed": list(addresses)})
         return
     _show(chosen)
     told = f"proposed: {', '.join(addresses) or 'nothing'}" if network else count(len(chosen), "text")

@@ -1,22 +1,24 @@
 """`gym federate server|run`: the carrier, and the rounds that are played over it."""
 
 import signal
+import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from gym.cli.common import console, json_option, print_json
+from gym.cli.federate_told import outcome, said, show
 from gym.cli.progress import steps
 from gym.core.text import count
 from gym.errors import ConfigError
 from gym.federated.coordinator import Coordinator
-from gym.federated.decision import Decision
 from gym.federated.homes import ADDRESS, ServerHome, alone
+from gym.federated.team import Team
 from gym.files import write_atomic
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 PORT = 9092
 STARTS_S = 60.0
 LOOK_S = 1.0
+LONGEST_S = 7 * 86_400
 
 
 @click.command()
@@ -42,24 +45,37 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
     from gym.federated.flower import require_flower
 
     require_flower()
+    home = ServerHome.open(folder)
     from gym.federated.flower.operator import Operator
     from gym.federated.flower.processes import superlink
 
-    home = ServerHome(folder)
+    _check_free(host, port)
     team, address = home.team, f"{'127.0.0.1' if host in ('0.0.0.0', '::') else host}:{port}"
     with (
         alone(folder, "server"),
+        closing(Operator(home, address)) as operator,
         stop_signal() as stopped,
         superlink(folder.absolute(), host, port) as child,
-        closing(Operator(home, address)) as operator,
     ):
         _until_answers(operator, child, stopped)
         operator.register(team)
         write_atomic(home.path / ADDRESS, address)
         if as_json:
             print_json({"address": address, "members": list(team.addresses)})
-        console.print(f"{count(len(team.cards), 'member')} may connect to {address}", markup=False)
+        console.print(
+            f"{count(len(team.cards), 'member')} may connect to {address}; rounds: gym federate run {folder}",
+            markup=False,
+        )
         _serve(home, operator, child, stopped)
+
+
+def _check_free(host: str, port: int) -> None:
+    """Raises `ConfigError` where nobody can listen: another program there might answer nothing for ever."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise ConfigError(f"{host} port {port} cannot be listened on: {error.strerror or error}") from error
 
 
 def _until_answers(operator: "Operator", child: "Child", stopped: threading.Event) -> None:
@@ -74,20 +90,38 @@ def _until_answers(operator: "Operator", child: "Child", stopped: threading.Even
 
 def _serve(home: ServerHome, operator: "Operator", child: "Child", stopped: threading.Event) -> None:
     """Until it is stopped; who joins meanwhile is registered."""
-    team = home.team
+    team, seen = home.team, Seen(rounds=len(home.board.rounds()))
     while not stopped.wait(LOOK_S):
         if child.ended:
             raise ConfigError(f"the server ended: {child.last_words()} (its log: {child.log})")
         if home.team != team:
             operator.register(team := home.team)
             console.print(f"{count(len(team.cards), 'member')} may connect", markup=False)
+        now = Seen(operator.online(), len(home.board.rounds()))
+        for line in now.since(seen):
+            said(line)
+        seen = now
+    console.print("stopped: nodes wait for it to be back", markup=False)
+
+
+class Seen(NamedTuple):
+    """Who is connected to a server and how many rounds have begun, at one moment."""
+
+    online: frozenset[str] = frozenset()
+    rounds: int = 0
+
+    def since(self, before: "Seen") -> Iterator[str]:
+        """What has changed."""
+        yield from (f"{name} is connected" for name in sorted(self.online - before.online))
+        yield from (f"{name} is gone" for name in sorted(before.online - self.online))
+        yield from (f"round {number} begins" for number in range(before.rounds, self.rounds))
 
 
 @click.command()
 @click.argument("folder", metavar="SERVER", type=click.Path(path_type=Path))
 @click.option("--rounds", type=click.IntRange(min=1), default=1, show_default=True, help="How many to play.")
 @click.option(
-    "--patience", type=click.FloatRange(min=1), default=600.0, show_default=True,
+    "--patience", type=click.FloatRange(1, LONGEST_S), default=600.0, show_default=True,
     help="Seconds that the slowest node may take for one step, measuring above all.",
 )  # fmt: skip
 @json_option
@@ -104,23 +138,30 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
     from gym.federated.flower import require_flower
 
     require_flower()
+    home = ServerHome.open(folder)
     from gym.federated.flower.carrier import FlowerCarrier
     from gym.federated.flower.operator import Operator
 
-    home = ServerHome(folder)
     address = _address(home)
     with (
         alone(folder, "player"),
         closing(Operator(home, address)) as operator,
-        closing(FlowerCarrier(operator, home.team)) as carrier,
+        closing(FlowerCarrier(operator, home.team, say=said)) as carrier,
         steps() as progress,
     ):
-        server = Coordinator(home.team, home.board, carrier, patience_s=patience, say=said, progress=progress)
+
+        def renewed() -> Team:
+            carrier.meet(home.team)
+            return carrier.team
+
+        server = Coordinator(
+            home.team, home.board, carrier, patience_s=patience, say=said, progress=progress, renewed=renewed
+        )
         decisions = server.play(rounds)
     if as_json:
         print_json({"rounds": [outcome(decision) for decision in decisions], "libraries": server.libraries})
     else:
-        show(decisions)
+        show(decisions, home.board.path)
 
 
 def _address(home: ServerHome) -> str:
@@ -130,34 +171,6 @@ def _address(home: ServerHome) -> str:
         raise ConfigError(
             f"the server of {str(home.path)!r} was never started: gym federate server {home.path}"
         ) from error
-
-
-def said(text: str) -> None:
-    """A line on standard error."""
-    console.print(text, markup=False)
-
-
-def outcome(decision: Decision) -> dict[str, Any]:
-    """What a round came to, for `--json`."""
-    return {
-        "round": decision.number,
-        "decision": decision.digest,
-        "published": [one.model_dump(mode="json") | {"cid": one.cid} for one in decision.published],
-        "removed": list(decision.removed),
-        "messages": len(decision.messages),
-        "topics": len(decision.topics),
-        "equivocators": list(decision.equivocators),
-    }
-
-
-def show(decisions: Sequence[Decision]) -> None:
-    """What rounds published, for a person."""
-    from gym.cli.tables import literal, out
-
-    for decision in decisions:
-        out.print(f"round {decision.number}: {count(len(decision.published), 'text')} published", markup=False)
-        for one in decision.published:
-            out.print(f"  {literal(one.text)}  (said by {len(one.nodes)}, helps {one.helps})", markup=False)
 
 
 @contextmanager

@@ -8,9 +8,10 @@ import click
 
 from gym.cli.common import config_options, console, json_option, print_json
 from gym.cli.eval import OPTIONS, gated_library, named
-from gym.cli.federate_serve import outcome, show
+from gym.cli.federate_told import outcome, show
 from gym.cli.progress import Display
 from gym.config import load_config
+from gym.core.text import count
 from gym.embedding.encoders import open_encoder, resolved
 from gym.errors import ConfigError
 from gym.llm.brake import Brake
@@ -45,6 +46,7 @@ def simulate(
 
     Each node draws problems of the data and knows part of the library (--experiences). Keys, packets, signatures and
     decisions are real; the network is memory. A text is measured once on the whole set, whatever the number of nodes.
+    The rounds are written to the folder of the simulation, where `gym federate explain` reads them.
 
     \b
       gym federate simulate task.yaml --experiences experiences.json --nodes 50
@@ -66,11 +68,14 @@ def simulate(
         )
     if as_json:
         print_json(
-            {"nodes": nodes, "libraries": len(played.libraries), "rounds": [outcome(one) for one in played.decisions]}
+            {
+                "nodes": nodes,
+                "libraries": len(played.libraries),
+                "rounds": [outcome(one) for one in played.decisions],
+                "folder": str(played.rounds),
+            }
         )
         return
-    show(played.decisions)
-    told = (
-        f"{nodes} nodes hold {len(played.libraries)} library" if len(played.libraries) == 1 else "the libraries DIFFER"
-    )
-    console.print(f"{told}; {time.monotonic() - began:.0f} s", markup=False)
+    show(played.decisions, played.rounds)
+    told = f"all hold {'one library' if len(played.libraries) == 1 else 'DIFFERENT libraries'}"
+    console.print(f"{count(nodes, 'node')}, {told}; {time.monotonic() - began:.0f} s", markup=False)

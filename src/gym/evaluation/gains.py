@@ -22,7 +22,7 @@ from gym.evaluation.metrics import differences
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.target import Target, target_of
 from gym.federated.history import AcceptedExperience
-from gym.federated.messages import Gain, text_digest
+from gym.federated.messages import Gain, exact_digest
 from gym.federated.node import Trial
 from gym.federated.utility import blurred
 from gym.llm.brake import Brake
@@ -100,4 +100,4 @@ def gain_of(text: str, before: Sequence[Tally], after: Sequence[Tally]) -> tuple
     if not found:
         return ()
     error = stdev(found) / sqrt(len(found)) if len(found) > 1 else UNKNOWN
-    return (Gain(text=text_digest(text), mean=fmean(found), error=error, problems=len(found)),)
+    return (Gain(text=exact_digest(text), mean=fmean(found), error=error, problems=len(found)),)

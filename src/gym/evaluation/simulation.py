@@ -8,6 +8,7 @@ costs one evaluation of the whole set, however many nodes there are.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -21,11 +22,12 @@ from gym.evaluation.gains import gain_of, library_of
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.target import Target, target_of
 from gym.federated import bitdelta
-from gym.federated.boards import MemoryBoard
+from gym.federated.boards import MemoryBoard, keep
 from gym.federated.carrier import Direct
-from gym.federated.coordinator import Coordinator, Progress
+from gym.federated.coordinator import Coordinator
 from gym.federated.decision import Decision
 from gym.federated.history import AcceptedExperience
+from gym.federated.homes import ROUNDS
 from gym.federated.messages import Evidence, Gain, Item
 from gym.federated.node import Node, Trial
 from gym.federated.round import Member
@@ -33,6 +35,7 @@ from gym.federated.team import Card, Team
 from gym.llm.brake import Brake
 from gym.loop import run_on_new_loop
 from gym.signing import NodeKey
+from gym.train.grpo.task import run_folder
 from gym.train.grpo.watch import Watch
 
 
@@ -77,6 +80,8 @@ class Played(NamedTuple):
     decisions: Sequence[Decision]
     libraries: frozenset[str]
     """Digests of those that the nodes have in the end: one, when all went well."""
+    rounds: Path
+    """Where the rounds were written down, for `gym federate explain`."""
 
 
 def play(config: RunConfig, library: Library, plan: Plan, *, encoder: Embedder, watch: Watch, brake: Brake) -> Played:
@@ -103,19 +108,10 @@ def play(config: RunConfig, library: Library, plan: Plan, *, encoder: Embedder, 
         )
         for name, key in keys.items()
     }
-    server = Coordinator(team, MemoryBoard(), Direct(nodes), say=watch.say, progress=_told(watch))
+    server = Coordinator(team, MemoryBoard(), Direct(nodes), say=watch.say)
     decisions = server.play(plan.rounds)
-    return Played(decisions, frozenset(server.libraries.values()))
-
-
-def _told(watch: Watch) -> Progress:
-    """A tenth at a time."""
-
-    def tell(step: str, done: int, of: int) -> None:
-        if done == of or done % max(1, of // 5) == 0:
-            watch.say(f"  {step}: {done} of {of} nodes")
-
-    return tell
+    keep(server.board, rounds := run_folder(config) / ROUNDS)
+    return Played(decisions, frozenset(server.libraries.values()), rounds)
 
 
 def _key(seed: int, place: int) -> NodeKey:

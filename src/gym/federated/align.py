@@ -31,6 +31,8 @@ class Topic(NamedTuple):
     """One a node, in the order of digests."""
     texts: int
     """Those of all nodes, before each has one vote."""
+    spare: tuple[Submitted, ...] = ()
+    """Those whose node has another text as its vote, in the order of digests."""
 
 
 def align(submitted: Sequence[Submitted]) -> tuple[Topic, ...]:
@@ -48,7 +50,10 @@ def _topics(domain: str, texts: Sequence[Submitted]) -> Iterator[Topic]:
     signs = bitdelta.signs(bitdelta.read(each.item.code for each in texts))
     for rows in average_linkage(signs):
         together = [texts[row] for row in rows]
-        yield Topic(domain, _votes(together, signs[list(rows)]), len(together))
+        votes = _votes(together, signs[list(rows)])
+        chosen = {(vote.digest, vote.node) for vote in votes}
+        spare = tuple(each for each in together if (each.digest, each.node) not in chosen)
+        yield Topic(domain, votes, len(together), spare)
 
 
 def _votes(texts: Sequence[Submitted], signs: bitdelta.Signs) -> tuple[Submitted, ...]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gym.core.network import Compressed
 from gym.federated import bitdelta
 from gym.federated.boards import Board
-from gym.federated.decision import Decision
+from gym.federated.decision import Decision, TopicRuling
 from gym.federated.messages import Bundle, Item, text_digest
 from gym.federated.round import Round
 
@@ -46,11 +46,17 @@ def unsupported(board: Board, decisions: Sequence[Decision], node: str) -> tuple
     for round, decision in zip(board.rounds(), decisions, strict=False):
         items = {item.text: item for item in _items(board, round, decision, node)}
         for topic in decision.topics:
-            for one in topic.candidates if topic.verdict == "unsupported" else ():
-                if node in one.nodes and one.digest not in published and one.text in items:
-                    found.pop(one.digest, None)
-                    found[one.digest] = Alone(one.text, topic.domain, round.number, topic.reason, items[one.text])
+            for text in _said(topic, node) if topic.verdict == "unsupported" else ():
+                if (digest := text_digest(text)) not in published and text in items:
+                    found.pop(digest, None)
+                    found[digest] = Alone(text, topic.domain, round.number, topic.reason, items[text])
     return tuple(found.values())
+
+
+def _said(topic: TopicRuling, node: str) -> Iterator[str]:
+    """All that a node said of a topic."""
+    yield from (one.text for one in topic.candidates if node in one.nodes)
+    yield from (one.text for one in topic.spare if one.node == node)
 
 
 def batch(texts: Sequence[Alone]) -> Mapping[str, Compressed]:

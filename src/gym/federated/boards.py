@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import Protocol
 
 from gym.errors import ConfigError
@@ -107,6 +108,21 @@ class MemoryBoard:
         return tuple(sorted(packet for packet, one in known.items() if one.kind == "confirmation"))
 
 
+def keep(board: Board, folder: Path) -> None:
+    """Write the closed rounds of a board to a folder, in the place of the rounds that lie there."""
+    for old in folder.glob("round-*/round.json"):
+        rmtree(old.parent)
+    there = FolderBoard(folder)
+    for round in board.rounds():
+        if (decision := board.decision(round)) is not None:
+            collected = board.collected(round, decision.messages)
+            proofs = [packet for proof in collected.equivocations for packet in (proof.first, proof.second)]
+            there.open(round)
+            for packet in (*(one.packet for one in collected.messages), *proofs, *board.confirmations(round)):
+                there.post(round, packet)
+            there.close(round, decision.messages)
+
+
 class FolderBoard:
     """A board in a folder that all nodes can write to: `round-0/`, `round-1/` … (`gym.federated.round_dir`)."""
 
@@ -117,8 +133,10 @@ class FolderBoard:
         RoundDir.create(self._place(round), round)
 
     def rounds(self) -> Sequence[Round]:
-        found = [RoundDir(file.parent).round for file in self.path.glob("round-*/round.json")]
-        return tuple(sorted(found, key=lambda round: round.number))
+        """A copy of a round's folder under another name is none."""
+        found = [RoundDir(file.parent) for file in self.path.glob("round-*/round.json")]
+        own = [one.round for one in found if one.path == self._place(one.round)]
+        return tuple(sorted(own, key=lambda round: round.number))
 
     def post(self, round: Round, packet: bytes) -> Refusal | None:
         return self._dir(round).post(packet)

@@ -25,6 +25,8 @@ from gym.federated.team import Team
 
 Progress = Callable[[str, int, int], None]
 """Told the step, how many nodes have answered, and of how many."""
+MOST_CHARACTERS = 300
+"""Of a node's reason that are said."""
 MOST_CHECKS = 5
 """Of one round, before it is left open."""
 
@@ -40,12 +42,16 @@ class Coordinator:
     """For one step: how long the slowest node may take."""
     say: Callable[[str], None] = lambda text: None
     progress: Progress = lambda step, done, of: None
+    renewed: Callable[[], Team] | None = None
+    """The team as it is when a round begins: members may have joined since the last."""
     libraries: dict[str, str] = field(default_factory=dict)
     """By node, the digest of the library that it has after the last round."""
     _has: dict[str, set[bytes]] = field(default_factory=dict)
     """By node, packets that it has answered to: they are not sent again."""
     _here: frozenset[str] = frozenset()
     """Nodes that answered the last step."""
+    _left: frozenset[str] = frozenset()
+    """Nodes that said they lack something, and were silent when they were given it: not given it again in this round."""
 
     def __post_init__(self) -> None:
         self.history = History(self.board)
@@ -56,6 +62,7 @@ class Coordinator:
 
     def _play(self) -> Decision:
         round = self._current()
+        self._here, self._left = frozenset(member.address for member in round.members), frozenset()
         self.say(f"round {round.number} of {count(round.n, 'node')}")
         if (decision := self.board.decision(round)) is None:
             decision = self._decide(round)
@@ -66,9 +73,9 @@ class Coordinator:
     def _current(self) -> Round:
         """The round that is open, or closed without enough signatures; else a new one."""
         rounds = self.board.rounds()
-        self._here = frozenset(self.team.addresses)
         if rounds and not self._is_signed(rounds[-1]):
             return rounds[-1]
+        self.team = self.renewed() if self.renewed else self.team
         self.board.open(round := self.team.next_round(self.history.decisions()))
         return round
 
@@ -137,18 +144,30 @@ class Coordinator:
     def _step(self, step: Step, round: Round, decision: Decision | None = None) -> Mapping[str, Answer]:
         """Ask every member, and keep what they say; over when those that answered the last step have answered.
 
-        Who lacks something is given it, and asked once more.
+        Who lacks something is given it, and asked once more; who is silent then is waited for no longer.
         """
         members = [member.address for member in round.members]
         told = self._asked(step, round, decision, members, wait_for=self._here)
         if silent := self._here - told.keys():
             self.say(f"  {step}: silent {', '.join(sorted(silent))}")
         self._here = frozenset(told)
-        if behind := {node: answer.closed for node, answer in told.items() if answer.missing}:
-            for past, decided in zip(self.board.rounds(), self.history.decisions(), strict=False):
-                if lacking := [node for node, closed in behind.items() if closed <= past.number < round.number]:
-                    self._asked("publish", past, decided, lacking, wait_for=frozenset(lacking))
-            told |= self._asked(step, round, decision, [*behind], wait_for=frozenset(behind))
+        if behind := {
+            node: answer.closed for node, answer in told.items() if answer.missing and node not in self._left
+        }:
+            told |= self._caught_up(step, round, decision, behind)
+        return told
+
+    def _caught_up(
+        self, step: Step, round: Round, decision: Decision | None, behind: Mapping[str, int]
+    ) -> Mapping[str, Answer]:
+        """The answers of nodes to which only so many rounds are over, when they have the others."""
+        here = set(behind)
+        for past, decided in zip(self.board.rounds(), self.history.decisions(), strict=False):
+            if lacking := [node for node in here if behind[node] <= past.number < round.number]:
+                here -= {*lacking} - {*self._asked("publish", past, decided, lacking, wait_for=frozenset(lacking))}
+        told = self._asked(step, round, decision, sorted(here), wait_for=frozenset(here)) if here else {}
+        self._left |= behind.keys() - told.keys()
+        self._here -= self._left
         return told
 
     def _asked(
@@ -186,7 +205,8 @@ class Coordinator:
         for packet in answer.packets[:MOST_MESSAGES]:
             self._keep(told.node, packet, round)
         if answer.refused:
-            self.say(f"  {step}: {told.node} refuses: {answer.refused}")
+            does = "is catching up" if answer.missing else "refuses"
+            self.say(f"  {step}: {told.node} {does}: {answer.refused[:MOST_CHARACTERS]}")
         if answer.missing:
             self._has.pop(told.node, None)
         elif not answer.refused:

@@ -48,6 +48,13 @@ class Candidate(Value):
     utilities: tuple[Utility, ...] = ()
 
 
+class Spare(Value):
+    """A text of a topic in which its node's vote is another text, nearer to what the others say; it was not tried."""
+
+    node: str
+    text: str
+
+
 class TopicRuling(Value):
     """One topic: who supports it, its texts by nearness, and what became of it."""
 
@@ -59,6 +66,7 @@ class TopicRuling(Value):
     reason: str
     candidates: tuple[Candidate, ...] = ()
     """Nearest first; of an unsupported topic each node's, unmeasured."""
+    spare: tuple[Spare, ...] = ()
 
 
 class RefusedText(Value):

@@ -1,6 +1,6 @@
 """What the closed rounds of a board came to, each computed once from its packets, and the library they make."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gym.core.value import Value, digest
 from gym.federated.boards import Board
@@ -40,15 +40,24 @@ class History:
         return accepted(self.decisions())
 
 
-def accepted(decisions: Iterable[Decision]) -> tuple[AcceptedExperience, ...]:
+def earlier(board: Board, number: int) -> tuple[Decision, ...]:
+    """Of the closed rounds before that of this number."""
+    found = (board.decision(round) for round in board.rounds() if round.number < number)
+    return tuple(one for one in found if one is not None)
+
+
+def accepted(decisions: Sequence[Decision]) -> tuple[AcceptedExperience, ...]:
     """What rounds published, without what they removed again."""
-    told = tuple(decisions)
-    gone = {text for decision in told for text in decision.removed}
-    published = [one for decision in told for one in decision.published]
+    gone = {text for decision in decisions for text in decision.removed}
+    return tuple(one for one in ever_accepted(decisions) if text_digest(one.text) not in gone)
+
+
+def ever_accepted(decisions: Iterable[Decision]) -> tuple[AcceptedExperience, ...]:
+    """What rounds published, whether it is still there or not."""
+    published = [one for decision in decisions for one in decision.published]
     return tuple(
         AcceptedExperience(id=f"N{place}", text=one.text, cid=one.cid, domain=one.domain)
         for place, one in enumerate(published)
-        if text_digest(one.text) not in gone
     )
 
 

@@ -1,32 +1,25 @@
 """The folders of a federation: a server's with its team and certificate, a node's with its keys and what it releases."""
 
-import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Literal
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from gym.core.experience import Library
+from gym.core.text import count
 from gym.core.value import Value
 from gym.embedding import Embedder
 from gym.errors import ConfigError
 from gym.federated import bitdelta
 from gym.federated.boards import FolderBoard
-from gym.federated.keys import (
-    AUTHORITY,
-    LINK,
-    OPERATOR,
-    RUNTIME,
-    SIGNING,
-    certify,
-    link_key,
-    secret,
-    write_private,
-)
-from gym.federated.messages import MAX_ITEMS, Evidence, Item
+from gym.federated.certificates import AUTHORITY, CERTIFICATE, certify
+from gym.federated.history import History
+from gym.federated.keys import LINK, OPERATOR, RUNTIME, SIGNING, link_key, public_pem, secret, token
+from gym.federated.messages import MAX_ITEMS, Evidence, Item, text_digest
 from gym.federated.redaction import Consent, Preview, preview
 from gym.federated.round import NODE_CHARACTERS, Hex32, Member
 from gym.federated.team import CARD, TEAM, Card, Team, read_team, read_value, write_value
@@ -56,7 +49,9 @@ class ReleasedItem(Value):
 
 @contextmanager
 def alone(folder: Path, what: str) -> Iterator[None]:
-    """While inside, no other process does `what` in the folder; raises `ConfigError` where one does."""
+    """While inside, no other process does `what` in the folder; raises `ConfigError` where one does, or there is none."""
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {str(folder)!r}: gym federate keys makes one")
     lock = FileLock(folder / f".{what}.lock")
     try:
         lock.acquire(timeout=0)
@@ -70,6 +65,24 @@ def alone(folder: Path, what: str) -> Iterator[None]:
         lock.release()
 
 
+def kind_of(folder: Path) -> Literal["server", "node"] | None:
+    """Whose folder it is; None for neither's."""
+    return "node" if (folder / CARD).exists() else "server" if (folder / CERTIFICATE).exists() else None
+
+
+def _check_kind(folder: Path, wanted: Literal["server", "node"]) -> None:
+    if (found := kind_of(folder)) == wanted:
+        return
+    if found is not None:
+        raise ConfigError(f"{str(folder)!r} is the folder of a {found}, not of a {wanted}")
+    if folder.exists():
+        raise ConfigError(f"{str(folder)!r} is the folder of no {wanted}: gym federate keys makes one")
+    beside = sorted(str(one) for one in folder.parent.glob("*") if kind_of(one) == wanted)
+    near = get_close_matches(str(folder), beside, n=1) or beside[:1]
+    hint = f"did you mean {near[0]!r}?" if near else "gym federate keys makes one"
+    raise ConfigError(f"there is no folder {str(folder)!r}: {hint}")
+
+
 class ServerHome:
     """A server's folder."""
 
@@ -77,12 +90,17 @@ class ServerHome:
         self.path = Path(path)
 
     @classmethod
+    def open(cls, path: str | Path) -> "ServerHome":
+        """Raises `ConfigError` where the folder is no server's."""
+        _check_kind(Path(path), "server")
+        return cls(path)
+
+    @classmethod
     def create(cls, path: str | Path, hosts: Sequence[str], team: Team) -> "ServerHome":
         """With an authority, a certificate for `hosts` and secrets; what is there stays."""
         home = cls(path)
         certify(home.path, hosts)
-        if not (home.path / OPERATOR).exists():
-            write_private(home.path / OPERATOR, secrets.token_hex(32).encode())
+        token(home.path / OPERATOR)
         secret(home.path / RUNTIME)
         if not (home.path / TEAM).exists():
             write_value(home.path / TEAM, team)
@@ -99,14 +117,16 @@ class ServerHome:
         return FolderBoard(self.path / ROUNDS)
 
     def join(self, card: Card) -> Team:
-        """Make a node a member; raises `ConfigError` when its name or a key is taken."""
-        write_value(self.path / TEAM, team := self.team.with_card(card))
+        """Make a node a member from the next round on; raises `ConfigError` when its name or a key is taken, or its link none."""
+        public_pem(card.link)
+        team = self.team.with_card(card, since=len(self.board.rounds()))
+        write_value(self.path / TEAM, team)
         return team
 
     def invite(self, node: "NodeHome") -> None:
         """Give a node's folder on this machine what every member needs."""
         for name in (TEAM, AUTHORITY):
-            shutil.copyfile(self.path / name, node.path / name)
+            write_atomic(node.path / name, (self.path / name).read_bytes())
 
 
 class NodeHome:
@@ -116,10 +136,15 @@ class NodeHome:
         self.path = Path(path)
 
     @classmethod
+    def open(cls, path: str | Path) -> "NodeHome":
+        """Raises `ConfigError` where the folder is no node's."""
+        _check_kind(Path(path), "node")
+        return cls(path)
+
+    @classmethod
     def create(cls, path: str | Path, name: str, domains: Sequence[str] = ()) -> "NodeHome":
         """With keys of its own; what is there stays. Raises `ConfigError` when it is another node's."""
         home = cls(path)
-        home.path.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             member = Member(address=name, key=home.key.public, domains=tuple(sorted(set(domains))))
         except ValidationError as error:
@@ -144,6 +169,15 @@ class NodeHome:
         return open_key(self.path / SIGNING).key
 
     @property
+    def own_key(self) -> NodeKey:
+        """What it signs with; raises `ConfigError` where that is not the key that the team knows it by."""
+        if (key := self.key).public != self.card.member.key:
+            raise ConfigError(
+                f"{str(self.path / SIGNING)!r} is not the key in {CARD}, which the team knows: its packets would be refused"
+            )
+        return key
+
+    @property
     def team(self) -> Team:
         """Raises `ConfigError` where it has none, or is no member."""
         team, card = read_team(self.path), self.card
@@ -160,8 +194,14 @@ class NodeHome:
         return FolderBoard(self.path / ROUNDS)
 
     def release(self, library: Library, consent: Consent) -> Preview:
-        """Let go what a preview shows, and nothing that was let go before; raises `ConfigError` for too much."""
+        """Let go what a preview shows, and nothing that was let go before; raises `ConfigError` for too much or nothing."""
         seen = preview(library, consent)
+        if not seen.sent:
+            before = count(len(self.released.items), "text")
+            raise ConfigError(
+                f"nothing of it may leave, so nothing is released: what was before stays so, {before} (to take that back, "
+                f"delete {self.path / RELEASED})"
+            )
         if len(seen.sent) > MAX_ITEMS:
             raise ConfigError(f"{len(seen.sent)} experiences would leave, {MAX_ITEMS} at most: raise --min-confidence")
         known = {entry.id: entry for entry in library}
@@ -200,10 +240,17 @@ class NodeHome:
 
     def removals(self) -> tuple[str, ...]:
         """Digests of the published texts that its owner wants to leave again; asked for in every round until they have."""
+        here = {text_digest(entry.text) for entry in History(self.board).library()}
+        return tuple(text for text in self._removals() if text in here)
+
+    def _removals(self) -> tuple[str, ...]:
         file = self.path / REMOVALS
-        return _DIGESTS.validate_json(file.read_bytes()) if file.exists() else ()
+        try:
+            return _DIGESTS.validate_json(file.read_bytes()) if file.exists() else ()
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{str(file)!r} is no list of digests: move it away, and ask again") from error
 
     def ask_removal(self, text: str) -> None:
         """Ask for one more, from the next round on."""
-        wanted = sorted({*self.removals(), text})
+        wanted = sorted({*self._removals(), text})
         write_atomic(self.path / REMOVALS, _DIGESTS.dump_json(tuple(wanted)))

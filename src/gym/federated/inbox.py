@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from gym.federated.messages import DECIDING, Bundle, Kind, Measurement, Message, Review
-from gym.federated.packet import Received, Refusal, unseal
+from gym.federated.packet import Received, Refusal, pack, unseal
 from gym.federated.round import Round
 
 MOST_MESSAGES = 64
@@ -117,12 +117,15 @@ def collect(
 
 
 def conflict(one: Message, other: Message) -> bool:
-    """Whether an honest node cannot have said both in one round: two bundles, two reviews, two gains for one text."""
-    if one == other or one.node != other.node or one.round != other.round:
+    """Whether an honest node cannot have said both in one round: two bundles, two reviews, two gains for one text.
+
+    Compared byte by byte: 0 and -0 are equal numbers, but two messages.
+    """
+    if one.node != other.node or one.round != other.round:
         return False
     match one, other:
         case (Bundle(), Bundle()) | (Review(), Review()):
-            return True
+            return pack(one) != pack(other)
         case Measurement(), Measurement():
             told = {gain.text: gain for gain in one.gains}
             return any(told.get(gain.text, gain) != gain for gain in other.gains)

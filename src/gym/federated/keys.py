@@ -1,58 +1,28 @@
-"""Keys and certificates of a small team: a TLS authority of its own, and for each node one key to sign, one to connect.
+"""Private files of a small team: for each node one key to sign and one to connect, and secrets between processes.
 
-Private files are for their owner alone, never printed, and never made anew over old ones. The curves are those that
-Flower takes: P-384 for connections, in OpenSSH's form.
+They are for their owner alone, never printed, and never made anew over old ones. Connections are checked on the curve that
+Flower takes, P-384, with keys in OpenSSH's form; the server's certificate is in `gym.federated.certificates`.
 """
 
-import ipaddress
 import os
 import secrets
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gym.errors import ConfigError
-from gym.files import write_atomic
+from gym.files import create_private
+from gym.signing import OTHERS
 
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-
-AUTHORITY, AUTHORITY_KEY = "ca.pem", "ca.key"
-CERTIFICATE, CERTIFICATE_KEY = "server.pem", "server.key"
 OPERATOR = "operator.token"
 """Who has it may register nodes and start rounds at the server."""
 RUNTIME = "runtime.secret"
 """Between our process and Flower's on one machine."""
 SIGNING, LINK = "signing.pem", "link.key"
-VALID = timedelta(days=825)
 SECRET_BYTES = 32
-
-
-def certify(folder: Path, hosts: Sequence[str], *, now: datetime | None = None) -> None:
-    """An authority and the server's certificate for these host names and addresses, where there are none yet.
-
-    Raises `ConfigError` for a certificate of other hosts.
-    """
-    if (folder / CERTIFICATE).exists():
-        if missing := {*hosts} - {*_hosts(folder / CERTIFICATE)}:
-            raise ConfigError(
-                f"{str(folder / CERTIFICATE)!r} is not for {', '.join(sorted(missing))}: move it and {CERTIFICATE_KEY} away first"
-            )
-        return
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    now = now or datetime.now(UTC)
-    authority, server = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
-    write_private(folder / AUTHORITY_KEY, _pem(authority))
-    write_private(folder / CERTIFICATE_KEY, _pem(server))
-    write_atomic(folder / AUTHORITY, _encoded(_authority(authority, now)))
-    write_atomic(folder / CERTIFICATE, _encoded(_certificate(server, authority, hosts, now)))
 
 
 def link_key(path: Path) -> str:
     """The public key that the server knows a node by, as OpenSSH writes it; its private key is made where there is none."""
+    from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -61,114 +31,66 @@ def link_key(path: Path) -> str:
         form = (serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption())
         write_private(path, made.private_bytes(*form))
     try:
-        key = serialization.load_ssh_private_key(path.read_bytes(), password=None)
-    except ValueError as error:
+        key = serialization.load_ssh_private_key(read_private(path), password=None)
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:  # damaged, with a password, exotic
         raise ConfigError(f"{str(path)!r} holds no private key of OpenSSH") from error
     public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     return public.decode()
 
 
+def check_link(folder: Path, link: str) -> None:
+    """Raises `ConfigError` where the folder's connection key is missing, damaged, or not the one that the server knows."""
+    read_private(path := folder / LINK)
+    if link_key(path) != link:
+        raise ConfigError(f"{str(path)!r} is not the key in the node's card, which the server knows")
+
+
+def public_pem(link: str) -> bytes:
+    """A node's connection key as Flower knows it; raises `ConfigError` for what is no key on P-384."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    try:
+        key = serialization.load_ssh_public_key(link.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        key = None
+    if not isinstance(key, ec.EllipticCurvePublicKey) or key.curve.name != "secp384r1":
+        raise ConfigError(f"{link[:60]!r}… is no connection key of a node, ECDSA on P-384")
+    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
 def secret(path: Path) -> bytes:
-    """Random bytes in a private file, drawn where there is none."""
+    """32 random bytes in a private file, drawn where there is none; raises like `read_private`."""
     if not path.exists():
         write_private(path, secrets.token_bytes(SECRET_BYTES))
-    return path.read_bytes()
+    return read_private(path, SECRET_BYTES)
+
+
+def token(path: Path) -> str:
+    """A secret that a header can carry, drawn where there is none; raises like `read_private`."""
+    if not path.exists():
+        write_private(path, secrets.token_hex(SECRET_BYTES).encode())
+    return read_private(path, 2 * SECRET_BYTES).decode("ascii", "replace")
+
+
+def read_private(path: Path, size: int = 0) -> bytes:
+    """What a private file holds; raises `ConfigError` where it is missing, open to others or not of `size` bytes (0: any).
+
+    An empty secret would let everybody in.
+    """
+    try:
+        if os.name == "posix" and path.stat().st_mode & OTHERS:
+            raise ConfigError(f"{str(path)!r} is open to other users: chmod 600 {path}")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
+    if size and len(data) != size:
+        raise ConfigError(f"{str(path)!r} is damaged: move it away and make it anew with gym federate keys")
+    return data
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """A new file that only its owner can read; raises `ConfigError` where there is one."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise ConfigError(f"{str(path)!r} is there already: a key is never written over") from error
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-
-
-def _authority(key: "EllipticCurvePrivateKey", now: datetime) -> "x509.Certificate":
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
-    use = dict.fromkeys(
-        (
-            "content_commitment",
-            "key_encipherment",
-            "data_encipherment",
-            "key_agreement",
-            "encipher_only",
-            "decipher_only",
-        ),
-        False,
-    )
-    return (
-        _builder("Zoo Gym federation", "Zoo Gym federation", key, now)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **use), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-
-
-def _certificate(
-    key: "EllipticCurvePrivateKey", authority: "EllipticCurvePrivateKey", hosts: Sequence[str], now: datetime
-) -> "x509.Certificate":
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
-    return (
-        _builder("server", "Zoo Gym federation", key, now)
-        .add_extension(x509.SubjectAlternativeName([_name(host) for host in hosts]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False)
-        .sign(authority, hashes.SHA256())
-    )
-
-
-def _builder(subject: str, issuer: str, key: "EllipticCurvePrivateKey", now: datetime) -> "x509.CertificateBuilder":
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    subject_name, issuer_name = (
-        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]) for name in (subject, issuer)
-    )
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject_name)
-        .issuer_name(issuer_name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))  # clocks differ
-        .not_valid_after(now + VALID)
-    )
-
-
-def _name(host: str) -> "x509.GeneralName":
-    from cryptography import x509
-
-    try:
-        return x509.IPAddress(ipaddress.ip_address(host))
-    except ValueError:
-        return x509.DNSName(host)
-
-
-def _hosts(certificate: Path) -> list[str]:
-    from cryptography import x509
-
-    read = x509.load_pem_x509_certificate(certificate.read_bytes())
-    names = read.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    return [str(name.value) for name in names]
-
-
-def _pem(key: "EllipticCurvePrivateKey") -> bytes:
-    from cryptography.hazmat.primitives import serialization
-
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _encoded(certificate: "x509.Certificate") -> bytes:
-    from cryptography.hazmat.primitives import serialization
-
-    return certificate.public_bytes(serialization.Encoding.PEM)
+    """A new file that only its owner can read; raises `ConfigError` where there is one, and `StorageError`."""
+    if not create_private(path, data):
+        raise ConfigError(f"{str(path)!r} is there already: a key is never written over")

@@ -13,15 +13,15 @@ from gym.federated.admitted import admitted, said
 from gym.federated.aggregators import resolve_aggregator
 from gym.federated.aggregators.base import Aggregator
 from gym.federated.align import Topic, align
-from gym.federated.decision import Candidate, Decision, Published, RefusedText, TopicRuling
+from gym.federated.decision import Candidate, Decision, Published, RefusedText, Spare, TopicRuling
 from gym.federated.inbox import Collected
-from gym.federated.messages import Gain, Measurement, Removal
+from gym.federated.messages import Gain, Measurement, Removal, exact_digest
 from gym.federated.nearest import Near, nearest
 from gym.federated.round import Round, two_thirds
 from gym.federated.utility import rule
 
 Gains = Mapping[str, Mapping[str, Gain]]
-"""By the digest of a text, what each node measured."""
+"""By the exact digest of a text, what each node measured."""
 
 MOST_TRIED = 8
 """Texts of a topic. Where f + 1 is more (from 25 nodes on), that one of them is honest is likely, not certain."""
@@ -98,9 +98,16 @@ def _ruling(round: Round, topic: Topic, near: Sequence[Near], gains: Gains) -> T
         nodes=tuple(sorted(nodes)),
         texts=topic.texts,
         verdict="refused" if last is None else "accepted" if last.verdict == "accepted" else "open",
-        reason="no text of it passed the utility gate" if last is None else last.reason,
+        reason=last.reason if last is not None else _none_passed(candidates),
         candidates=candidates,
+        spare=_spare(topic),
     )
+
+
+def _none_passed(candidates: Sequence[Candidate]) -> str:
+    if any(one.verdict == "refused" for one in candidates):
+        return "no text of it passed the utility gate"
+    return "its texts were tried in earlier rounds"
 
 
 def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -> Iterator[Candidate]:
@@ -114,7 +121,7 @@ def _candidates(round: Round, domain: str, near: Sequence[Near], gains: Gains) -
         elif settled or not turns:
             yield Candidate(**one._asdict(), verdict="reserve")
         else:
-            ruling = rule(round, domain, gains.get(one.digest, {}))
+            ruling = rule(round, domain, gains.get(exact_digest(one.text), {}))
             turns, settled = turns - 1, ruling.verdict != "refused"
             yield Candidate(**one._asdict(), **dict(ruling))
 
@@ -132,7 +139,12 @@ def _unsupported(topic: Topic, nodes: Collection[str], round: Round) -> TopicRul
         reason=f"supported by {count(len(nodes), 'node')}, "
         + (f"{round.f + 1} needed" if len(nodes) <= round.f else f"too few for the rule {round.aggregator!r}"),
         candidates=shown,
+        spare=_spare(topic),
     )
+
+
+def _spare(topic: Topic) -> tuple[Spare, ...]:
+    return tuple(Spare(node=each.node, text=each.item.text) for each in topic.spare)
 
 
 def _published(topics: Sequence[TopicRuling]) -> tuple[Published, ...]:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
+from unicodedata import category
 
 from pydantic import ConfigDict, Field, StringConstraints
 
@@ -11,15 +12,16 @@ from gym.core.value import Value
 from gym.federated.bitdelta import CODE_BYTES
 from gym.federated.round import Hex32, Name
 
-_WORD = re.compile(r"[^\W_]+")
+_ASCII_WORD = re.compile(r"[a-z0-9$+<=>^`|~]+")
 MAX_ITEMS = 100
 MAX_TEXT_BYTES = 1024
 """In UTF-8. The 32 words of an experience rarely take 300."""
+DOMAIN_CHARACTERS = 80
 Kind = Literal["bundle", "review", "measurement", "removal", "confirmation"]
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=MAX_TEXT_BYTES)]
-Domain = Annotated[str, StringConstraints(max_length=80)]
+Domain = Annotated[str, StringConstraints(max_length=DOMAIN_CHARACTERS)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 
@@ -81,7 +83,7 @@ class Gain(Wire):
     """The paired difference that a text made on a node's own problems."""
 
     text: Hex32
-    """Its digest."""
+    """Its `exact_digest`: other words, or these with a comma moved, were not measured."""
     mean: Annotated[float, Field(ge=-1.0, le=1.0, allow_inf_nan=False)]
     """Mean reward with the text minus without it, on the same problems."""
     error: Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
@@ -122,11 +124,24 @@ DECIDING: frozenset[Kind] = frozenset({"bundle", "review", "measurement", "remov
 """Kinds that a decision is made from."""
 
 
+def exact_digest(text: str) -> str:
+    """SHA-256 of a text as it stands."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def text_digest(text: str) -> str:
-    """By what a text is known: SHA-256 of its letters and digits without case, so that an added comma is no new text.
+    """By what a text is known: SHA-256 of its letters, marks, digits and symbols without case; an added comma is no new text.
 
     >>> text_digest("Check the units.") == text_digest("check the  UNITS")
     True
+    >>> text_digest("If a < b, swap.") == text_digest("If a > b, swap.")
+    False
     """
-    words = _WORD.findall(text.casefold()) or [text]
+    words = _words(text.casefold()) or [text]
     return hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return "".join(each if category(each)[0] in "LMNS" else " " for each in text).split()

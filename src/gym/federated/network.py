@@ -10,6 +10,7 @@ from gym.federated.history import AcceptedExperience, History
 from gym.federated.messages import Bundle, Evidence, Item, Message
 from gym.federated.packet import Received, seal, unseal
 from gym.federated.round import Round
+from gym.federated.voice import Voice
 from gym.signing import NodeKey
 
 
@@ -33,8 +34,8 @@ class FederatedNetwork:
     def submit_experiences(self, batch: Mapping[str, Compressed]) -> Sequence[str]:
         """The CID of the node's bundle in the newest round.
 
-        Raises `ConfigError` for a text that its owner did not see in a preview, and when no round is open; `RunFailed`
-        when the board refuses.
+        Raises `ConfigError` for a text that its owner did not see in a preview, when no round is open, and when the node
+        has sent another bundle in it; `RunFailed` when the board refuses.
         """
         unseen = [id for id, entry in batch.items() if entry["text"] not in self._released]
         if unseen:
@@ -46,6 +47,8 @@ class FederatedNetwork:
         items = tuple(_item(entry, self._domain) for entry in batch.values())
         newest = rounds[-1]
         bundle = Bundle(round=newest.digest, node=self._node, encoder=newest.encoder, model=self._model, items=items)
+        if set(Voice(self._node, self._key, self._board, newest).said(Bundle)) - {bundle}:
+            raise ConfigError(f"{self._node!r} has sent its bundle in round {newest.number}: two would be double talk")
         return (self.say(newest, bundle),)
 
     def say(self, round: Round, message: Message) -> str:

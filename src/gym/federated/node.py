@@ -20,12 +20,12 @@ from gym.federated.exchange import Answer, Ask
 from gym.federated.history import AcceptedExperience, History, library_digest
 from gym.federated.inbox import Collected
 from gym.federated.merge import Prepared, decide, prepare
-from gym.federated.messages import Bundle, Confirmation, Gain, Item, Measurement, Removal, Review, text_digest
+from gym.federated.messages import Bundle, Confirmation, Gain, Item, Measurement, Removal, Review, exact_digest
 from gym.federated.packet import kind_of_packet
 from gym.federated.quorum import confirmed_by, holds
 from gym.federated.review import review
 from gym.federated.round import Round, two_thirds
-from gym.federated.team import Team
+from gym.federated.team import TEAM, Team
 from gym.federated.voice import Voice
 from gym.signing import NodeKey
 
@@ -70,6 +70,8 @@ class Node:
     published: Callable[[Sequence[AcceptedExperience]], None] = lambda library: None
     """Told of the federation's library whenever a round ends."""
     say: Callable[[str], None] = lambda text: None
+    renewed: Callable[[], Team] | None = None
+    """Its team as the file is now, asked for when a round does not fit the one it knows."""
     _prepared: dict[str, Prepared] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,7 +85,7 @@ class Node:
         try:
             voice = Voice(self.address, self.key, self.board, self._round(ask))
         except NotDone as error:
-            self.say(f"{ask.step}: {error}")
+            self.say(f"{'catching up' if isinstance(error, Behind) else ask.step}: {error}")
             return Answer(refused=str(error), missing=isinstance(error, Behind), closed=len(self.history.decisions()))
         library, why, missing = None, "", False
         try:
@@ -107,10 +109,31 @@ class Node:
         if known is None:
             if round.number > len(decisions := self.history.decisions()):
                 raise Behind(f"round {len(decisions)} is not closed here yet")
-            if misfit := self.team.misfit(round, decisions):
+            if misfit := self._misfit(round, ask):
                 raise NotDone(misfit)
             self.board.open(round)
         return round
+
+    def _misfit(self, round: Round, ask: Ask) -> str | None:
+        """Why the next round is not one of the team's, be it of the team as its file is by now."""
+        decisions = self.history.decisions()
+        signed = ask.step == "publish" and holds(round, confirmed_by(round, ask.packets, ask.decision or ""))
+        wrong = self.team.misfit(round, decisions, signed=signed)
+        if wrong is None or self.renewed is None:
+            return wrong
+        try:
+            now = self.renewed()
+        except GymError as error:
+            self.say(str(error))
+            return f"this node's {TEAM} cannot be used: {type(error).__name__}"
+        if now == self.team:
+            return f"{wrong}: its folder needs the server's {TEAM}"
+        if now != self.team.with_members_of(now):
+            self.say(told := f"{TEAM} has other rules than when this node was started: restart it")
+            return told
+        self.say(f"{TEAM} has changed: {count(len(now.cards), 'member')}")
+        self.team = now
+        return now.misfit(round, decisions, signed=signed)
 
     def _do(self, ask: Ask, voice: Voice) -> str | None:
         self._take(ask, voice)
@@ -133,10 +156,15 @@ class Node:
         """Keep what others said. Once this node has reviewed the bundles it takes no other, so that none comes in unseen;
         what two thirds have signed it takes whole.
         """
-        late = {"bundle"} if voice.said(Review) and ask.step != "publish" else set()
+        late = {"bundle"} if voice.said(Review) and not self._is_signed(voice.round, ask) else set()
         for packet in ask.packets:
             if kind_of_packet(packet) not in late:
                 self.board.post(voice.round, packet)
+
+    def _is_signed(self, round: Round, ask: Ask) -> bool:
+        """Whether enough members have signed the decision that is to be published."""
+        signed = [*ask.packets, *self.board.confirmations(round)]
+        return ask.step == "publish" and holds(round, confirmed_by(round, signed, ask.decision or ""))
 
     def _share(self, voice: Voice) -> None:
         if voice.said(Bundle):
@@ -147,7 +175,8 @@ class Node:
         )
         if texts := tuple(self.removals()):
             voice.say(Removal(round=round.digest, node=self.address, texts=texts))
-        self.say(f"round {round.number}: sent {count(len(items), 'experience')}")
+        hint = "" if items else ": nothing is released (gym federate preview … --release)"
+        self.say(f"round {round.number}: sent {count(len(items), 'experience')}{hint}")
 
     def _review(self, voice: Voice) -> None:
         if voice.said(Review):
@@ -159,7 +188,7 @@ class Node:
     def _measure(self, voice: Voice) -> None:
         decision = self._decided(self.board.collected(voice.round))
         known = {gain.text for told in voice.said(Measurement) for gain in told.gains}
-        trials = [trial for trial in _pending(decision) if text_digest(trial.text) not in known]
+        trials = [trial for trial in _pending(decision) if exact_digest(trial.text) not in known]
         if not trials:
             return
         self.say(f"round {voice.round.number}: measuring {count(len(trials), 'text')}")

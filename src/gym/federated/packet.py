@@ -16,7 +16,7 @@ from gym.core.cid import cid
 from gym.core.value import Value
 from gym.errors import MissingExtra
 from gym.federated import bitdelta
-from gym.federated.messages import KINDS, MAX_TEXT_BYTES, Bundle, Kind, Message, text_digest
+from gym.federated.messages import KINDS, MAX_TEXT_BYTES, Bundle, Kind, Measurement, Message, text_digest
 from gym.federated.round import Round
 from gym.signing import SIGNATURE_BYTES, NodeKey, is_signed_bytes
 
@@ -141,7 +141,13 @@ def _parts(packet: bytes) -> _Parts | Refusal:
 def _misfit(message: Message, round: Round) -> dict[str, Any] | None:
     if message.round != round.digest:
         return {"reason": "other round", "detail": f"said in round {message.round[:8]}…, this is {round.digest[:8]}…"}
-    return _bundle_misfit(message, round) if isinstance(message, Bundle) else None
+    match message:
+        case Bundle():
+            return _bundle_misfit(message, round)
+        case Measurement() if len({gain.text for gain in message.gains}) < len(message.gains):
+            return {"reason": "repeated text", "detail": "a text is measured twice"}
+        case _:
+            return None
 
 
 def _bundle_misfit(bundle: Bundle, round: Round) -> dict[str, Any] | None:

@@ -8,13 +8,15 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
+from unicodedata import normalize
 
 from pydantic import Field
 
-from gym.core.experience import Library
+from gym.core.experience import Experience, Library
 from gym.core.text import normalise_text
 from gym.core.value import Value, digest
 from gym.errors import ConfigError
+from gym.federated.messages import DOMAIN_CHARACTERS, MAX_TEXT_BYTES, text_digest
 
 _PATTERNS = {
     "key": r"\b(?:sk|pk|ghp|gho|xox[abp]|AKIA|AIza)[-_A-Za-z0-9]{12,}|\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]+|\b[0-9a-fA-F]{32,}\b",
@@ -36,6 +38,8 @@ class Consent(Value):
     names: tuple[str, ...] = ()
     """Words to take out wherever they stand: people, customers, projects."""
     min_confidence: float = Field(default=0.7, ge=0.0, le=1.0)
+    label: str | None = None
+    """The domain that texts leave under; None: the library's own, which is often the name of a data format."""
 
 
 class Redacted(NamedTuple):
@@ -84,15 +88,21 @@ def redacted(text: str, names: Iterable[str] = ()) -> Redacted:
     for kind, pattern in _COMPILED.items():
         text, times = pattern.subn(f"<{kind}>", text)
         found += [kind] if times else []
-    for name in sorted({name.strip() for name in names} - {""}, key=lambda name: (-len(name), name)):
+    for name in sorted({normalize("NFC", name.strip()) for name in names} - {""}, key=lambda name: (-len(name), name)):
         text, times = re.subn(rf"(?<!\w){re.escape(name)}(?!\w)", "<name>", text, flags=re.IGNORECASE)
         found += ["name"] if times and "name" not in found else []
     return Redacted(text, tuple(found))
 
 
 def preview(library: Library, consent: Consent) -> Preview:
-    """Every experience, as it would leave or why it stays, in id order."""
-    return Preview(rows=tuple(_row(entry.id, entry.domain, entry.text, entry.confidence, consent) for entry in library))
+    """Every experience, as it would leave or why it stays, in id order; what redaction makes alike leaves once."""
+    rows, first = list[Row](), dict[str, str]()
+    for entry in library:
+        row = _row(entry, consent)
+        if row.sent is not None and (known := first.setdefault(text_digest(row.sent), row.id)) != row.id:
+            row = row.model_copy(update={"sent": None, "reason": f"it says what {known} says"})
+        rows.append(row)
+    return Preview(rows=tuple(rows))
 
 
 def approved(seen: Preview, now: Preview) -> tuple[Row, ...]:
@@ -105,13 +115,25 @@ def approved(seen: Preview, now: Preview) -> tuple[Row, ...]:
     )
 
 
-def _row(id: str, domain: str, text: str, confidence: float, consent: Consent) -> Row:
-    if domain not in consent.domains:
-        return Row(
-            id=id, domain=domain, text=text, sent=None, reason=f"the domain {domain or '(none)'} is not opted in"
-        )
-    if confidence < consent.min_confidence:
-        reason = f"confidence {confidence:.2f}, below {consent.min_confidence:g}"
-        return Row(id=id, domain=domain, text=text, sent=None, reason=reason)
-    short = redacted(text, consent.names)
-    return Row(id=id, domain=domain, text=text, sent=normalise_text(short.text), found=short.found)
+def _row(entry: Experience, consent: Consent) -> Row:
+    short = redacted(normalise_text(entry.text), consent.names)
+    sent, reason = normalise_text(short.text), _stays(entry, consent)
+    if not reason and len(sent.encode()) > MAX_TEXT_BYTES:
+        reason = f"{len(sent.encode()):,} bytes of text, at most {MAX_TEXT_BYTES:,} are taken"
+    told = {"id": entry.id, "domain": _domain(entry, consent), "text": entry.text}
+    return Row(**told, sent=None, reason=reason) if reason else Row(**told, sent=sent, found=short.found)
+
+
+def _domain(entry: Experience, consent: Consent) -> str:
+    return entry.domain if consent.label is None else consent.label
+
+
+def _stays(entry: Experience, consent: Consent) -> str:
+    """Why its owner does not let it go."""
+    if entry.domain not in consent.domains:
+        return f"the domain {entry.domain or '(none)'} is not opted in"
+    if (length := len(_domain(entry, consent))) > DOMAIN_CHARACTERS:
+        return f"a domain of {length} characters, at most {DOMAIN_CHARACTERS} are taken"
+    if entry.confidence < consent.min_confidence:
+        return f"confidence {entry.confidence:.2f}, below {consent.min_confidence:g}"
+    return ""

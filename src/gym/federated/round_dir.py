@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from gym.core.text import count
 from gym.errors import ConfigError, RunFailed
@@ -36,6 +36,7 @@ FOLDERS: Mapping[Kind, str] = {
 
 
 _Kept = TypeVar("_Kept", Round, Decision)
+_KINDS = TypeAdapter(tuple[Kind, ...])
 
 
 class RoundDir:
@@ -106,7 +107,10 @@ class RoundDir:
     def shut_kinds(self) -> frozenset[str]:
         """Of messages that are late by now."""
         file = self.path / SHUT
-        return frozenset(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else frozenset()
+        try:
+            return frozenset(_KINDS.validate_json(file.read_bytes())) if file.exists() else frozenset()
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"{str(file)!r} is no list of kinds of messages") from error
 
     def _packets(self, only: Collection[str] | None) -> Iterator[bytes]:
         return chain.from_iterable(self._read(kind, only) for kind in FOLDERS if kind in DECIDING)

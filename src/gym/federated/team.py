@@ -3,7 +3,7 @@
 A server could otherwise name a round in which it has most of the votes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -17,6 +17,8 @@ from gym.files import write_atomic
 
 TEAM = "team.json"
 CARD = "member.json"
+CHANGING = frozenset({"encoder", "model", "standard_errors"})
+"""Rules that a team may change between rounds; an aggregator may be code of one's own, which no earlier round is to name."""
 LinkKey = Annotated[str, StringConstraints(pattern=r"^ecdsa-sha2-nistp\d+ [A-Za-z0-9+/=]+$", max_length=400)]
 """What a node's connection is checked with, as OpenSSH writes it."""
 
@@ -32,6 +34,8 @@ class Team(Value):
     """The members and the rules; the same file everywhere."""
 
     cards: tuple[Card, ...] = ()
+    since: Mapping[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """By address, the first round of a member that joined after round 0: who joins checks the rounds before it too."""
     encoder: Name = "all-minilm-l6-v2"
     model: Name | None = None
     """The one base model, or None where nodes may differ."""
@@ -48,8 +52,12 @@ class Team(Value):
         """Of the members, sorted."""
         return tuple(member.address for member in self.members)
 
-    def with_card(self, card: Card) -> "Team":
-        """The team with a new member; raises `ConfigError` when its name or a key is taken."""
+    def members_of(self, number: int) -> tuple[Member, ...]:
+        """Those who take part in the round of this number."""
+        return tuple(member for member in self.members if self.since.get(member.address, 0) <= number)
+
+    def with_card(self, card: Card, *, since: int = 0) -> "Team":
+        """The team with a new member from this round on; raises `ConfigError` when its name or a key is taken."""
         for known in self.cards:
             if card == known:
                 return self
@@ -59,7 +67,8 @@ class Team(Value):
                 raise ConfigError(
                     f"{card.member.address!r} has a key of {known.member.address!r}: each node makes its own"
                 )
-        return self.model_copy(update={"cards": (*self.cards, card)})
+        later = {card.member.address: since} if since else {}
+        return self.model_copy(update={"cards": (*self.cards, card), "since": {**self.since, **later}})
 
     def next_round(self, decisions: Sequence[Decision]) -> Round:
         """The round after the ones that came to these decisions; raises `ConfigError` for a team without members."""
@@ -68,7 +77,7 @@ class Team(Value):
         tried = sorted({text for decision in decisions for text in decision.measured})
         return Round(
             number=len(decisions),
-            members=self.members,
+            members=self.members_of(len(decisions)),
             encoder=self.encoder,
             model=self.model,
             aggregator=self.aggregator,
@@ -76,11 +85,22 @@ class Team(Value):
             tried=tuple(tried),
         )
 
-    def misfit(self, round: Round, decisions: Sequence[Decision]) -> str | None:
-        """What in the next round is not as this team and its earlier decisions make it; None when all is."""
-        expected = self.next_round(decisions)
-        wrong = [name for name in Round.model_fields if getattr(round, name) != getattr(expected, name)]
+    def misfit(self, round: Round, decisions: Sequence[Decision], *, signed: bool = False) -> str | None:
+        """What in the next round is not as this team and its earlier decisions make it; None when all is.
+
+        A round that its members `signed` to the end may be of rules that the team had then.
+        """
+        expected, changing = self.next_round(decisions), CHANGING if signed else frozenset[str]()
+        wrong = [
+            name
+            for name in Round.model_fields
+            if getattr(round, name) != getattr(expected, name) and name not in changing
+        ]
         return f"round {round.number} has other {', '.join(wrong)} than this node's {TEAM}" if wrong else None
+
+    def with_members_of(self, other: "Team") -> "Team":
+        """These rules with the other's members."""
+        return self.model_copy(update={"cards": other.cards, "since": other.since})
 
 
 _Kept = TypeVar("_Kept", bound=Value)

@@ -8,13 +8,12 @@ import httpx
 from flwr.app import Message
 from flwr.common.constant import SubStatus
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
-from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
 from flwr.supercore.interceptors import RuntimeTokenHttpInterceptor, RuntimeVersionHttpInterceptor
 from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
 
 from gym.errors import ConfigError
-from gym.federated.flower.line import claiming, read, record
+from gym.federated.flower.line import beating, claiming, read, record
 from gym.federated.flower.processes import Child
 
 BREATH_S = 0.3
@@ -27,9 +26,13 @@ def serve(
     answer: Callable[[bytes], bytes],
     *,
     stopped: Callable[[], bool] = lambda: False,
+    heard: Callable[[], None] = lambda: None,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Answer until `stopped`; raises `ConfigError` with Flower's reason when the SuperNode ends by itself."""
+    """Answer until `stopped`, calling `heard` between.
+
+    Raises `ConfigError` with Flower's reason when the SuperNode ends by itself.
+    """
     address = f"127.0.0.1:{port}"
     claims = _client(address, claiming(secret))
     while not stopped():
@@ -42,13 +45,14 @@ def serve(
                 continue
         except httpx.HTTPError:  # it starts, or ends: then it is seen above
             pass
+        heard()
         wait(BREATH_S)
     claims.close()
 
 
 def _answer(address: str, token: str, answer: Callable[[bytes], bytes]) -> None:
     client = _client(address, [RuntimeVersionHttpInterceptor(component_name="gym"), RuntimeTokenHttpInterceptor(token)])
-    alive = HeartbeatSender(make_task_heartbeat_fn_http(client))
+    alive = beating(client)
     alive.start()
     try:
         message, context, _, _ = pull_task_input(client)

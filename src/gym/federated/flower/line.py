@@ -8,9 +8,10 @@ import httpx
 from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.common.constant import SubStatus
 from flwr.common.serde import run_from_proto
-from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest
-from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.proto.runtime_pb2 import PullTaskInputRequest, PushTaskOutputRequest, SendTaskHeartbeatRequest
+from flwr.supercore.heartbeat import HeartbeatSender
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
+from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid.http_grid import HttpGrid
 
@@ -31,11 +32,12 @@ class Line:
 
     def __init__(self, grid: HttpGrid) -> None:
         self.grid = grid
+        grid._retry_invoker = None  # Flower's tries for ever, and interrupts this process when it is refused
         task = grid._runtime_client.PullTaskInput(PullTaskInputRequest())
         TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, task.run.run_id
         TaskIdentity.node_id = task.context.node_id
         grid.set_run(run_from_proto(task.run))
-        self._alive = HeartbeatSender(make_task_heartbeat_fn_http(grid._runtime_client))
+        self._alive = beating(grid._runtime_client)
         self._alive.start()
 
     def nodes(self) -> Mapping[bytes, Any]:
@@ -61,6 +63,19 @@ class Line:
         except httpx.HTTPError:
             pass
         self.grid.close()
+
+
+def beating(client: RuntimeHttpClient) -> HeartbeatSender:
+    """Keeps a task of Flower's alive; Flower's own would interrupt this process when the task is forgotten."""
+
+    def beat() -> bool:
+        try:
+            client.SendTaskHeartbeat(SendTaskHeartbeatRequest())
+        except httpx.HTTPError:
+            return False
+        return True
+
+    return HeartbeatSender(beat)
 
 
 def claiming(secret: bytes) -> list[Any]:

@@ -15,9 +15,10 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.superlink.grid.http_grid import HttpGrid
 
 from gym.errors import ConnectionFailed
+from gym.federated.certificates import read_authority
 from gym.federated.flower.line import Line, claiming
 from gym.federated.homes import ServerHome
-from gym.federated.keys import AUTHORITY, OPERATOR, RUNTIME
+from gym.federated.keys import OPERATOR, RUNTIME, public_pem, secret, token
 from gym.federated.team import Team
 
 _APP: Mapping[str, bytes] = {
@@ -59,11 +60,12 @@ class Operator:
 
     def __init__(self, home: ServerHome, address: str) -> None:
         self.address = address
-        self._authority = (home.path / AUTHORITY).read_bytes()
-        self._secret = (home.path / RUNTIME).read_bytes()
-        token = (home.path / OPERATOR).read_text(encoding="ascii")
+        self._online = frozenset[str]()
+        self._authority = read_authority(home.path)
+        self._secret = secret(home.path / RUNTIME)
+        shown = token(home.path / OPERATOR)
         self._control = ControlHttpClient.from_server_address(
-            address, False, self._authority, [RuntimeVersionHttpInterceptor(component_name="gym"), _Bearer(token)]
+            address, False, self._authority, [RuntimeVersionHttpInterceptor(component_name="gym"), _Bearer(shown)]
         )
 
     def answers(self) -> bool:
@@ -73,6 +75,15 @@ class Operator:
         except httpx.TransportError:
             return False
         return True
+
+    def online(self) -> frozenset[str]:
+        """Names of the members that are connected; those of the last moment where nobody answers."""
+        try:
+            nodes = self._control.ListNodes(ListNodesRequest()).nodes_info
+            self._online = frozenset(node.name for node in nodes if node.status == "online")
+        except httpx.HTTPError:
+            pass
+        return self._online
 
     def register(self, team: Team) -> None:
         """Let the team's keys connect, and no others."""
@@ -111,11 +122,3 @@ def unreachable(address: str, error: Exception) -> ConnectionFailed:
     return ConnectionFailed(
         f"the server at {address} does not answer as ours does ({type(error).__name__}: {error})"[:300]
     )
-
-
-def public_pem(link: str) -> bytes:
-    """A node's connection key as Flower knows it."""
-    from cryptography.hazmat.primitives import serialization
-
-    key = serialization.load_ssh_public_key(link.encode())
-    return key.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)

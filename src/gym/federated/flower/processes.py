@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from gym.federated.certificates import AUTHORITY
 from gym.federated.flower import require_flower
-from gym.federated.keys import AUTHORITY, LINK, RUNTIME
+from gym.federated.flower.told import plainly
+from gym.federated.keys import LINK, RUNTIME
 
 STOP_TIMEOUT_S = 5.0
 SERVER_LOG, NODE_LOG = "superlink.log", "supernode.log"
@@ -21,6 +23,7 @@ QUIET = {
     "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
 }
 """Flower would report its use, look for updates, and install packages."""
+_EXIT_CODE = re.compile(r"Exit Code: \d+$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -37,11 +40,16 @@ class Child:
         return self.process.poll() is not None
 
     def last_words(self) -> str:
-        """The last line of its log that says something went wrong, else the last line."""
-        lines = _COLOUR.sub("", self.log.read_text(encoding="utf-8", errors="replace")).splitlines()
+        """Why it ended in our words, else the last line of its log that says something went wrong, else the last line."""
+        text = _COLOUR.sub("", self.log.read_text(encoding="utf-8", errors="replace"))
+        if (plain := plainly(text)) is not None:
+            return plain
+        lines = text.splitlines()
         said = [line.strip() for line in lines if line.strip()]
-        wrong = [line for line in said if re.match(r"\[code: \d+\]|ERROR|\w*Error\b", line)]
-        return (wrong or said or ["it said nothing"])[-1]
+        wrong = [place for place, line in enumerate(said) if re.match(r"\[code: \d+\]|ERROR|\w*Error\b", line)]
+        if wrong and _EXIT_CODE.search(said[wrong[-1]]):  # what it stands for is said in the next line
+            return said[min(wrong[-1] + 1, len(said) - 1)]
+        return said[wrong[-1] if wrong else -1] if said else "it said nothing"
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from flwr.superlink.cli.flower_superlink import SuperLinkLifespan
 from flwr.superlink.config_loader import SuperLinkLifespanConfig
 from flwr.superlink.main import create_app
 
-from gym.federated.keys import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY, OPERATOR, RUNTIME
+from gym.federated.certificates import AUTHORITY, CERTIFICATE, CERTIFICATE_KEY
+from gym.federated.keys import OPERATOR, RUNTIME
 
 DATABASE = "superlink.db"
 

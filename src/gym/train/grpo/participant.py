@@ -15,6 +15,7 @@ from gym.evaluation.target import target_of
 from gym.federated.history import AcceptedExperience
 from gym.federated.homes import LIBRARY, NodeHome
 from gym.federated.node import Node
+from gym.federated.round import NODE_CHARACTERS
 from gym.federated.team import TEAM
 from gym.llm.brake import Brake
 from gym.train.grpo.continuous_learning import Fetched, pull
@@ -38,12 +39,13 @@ def open_node(
     """
     watch, team, card = watch or Silent(), home.team, home.card
     model = config.model_name_or_path
+    model = model if model == team.model else _told(model)
     if team.model not in (None, model):
         raise ConfigError(f"the team's model is {team.model!r}, not {model!r}: give --model {team.model}")
     own = config.model_copy(update={"dataset": config.val or config.dataset, "output_dir": str(home.path / MEASURED)})
     return Node(
         address=card.member.address,
-        key=home.key,
+        key=home.own_key,
         team=team,
         board=home.board,
         encoder=_encoder(team.encoder),
@@ -54,7 +56,19 @@ def open_node(
         refused=_gate(own),
         published=_keeper(home.path / LIBRARY),
         say=watch.say,
+        renewed=lambda: home.team,
     )
+
+
+def _told(model: str) -> str:
+    """The model's name as it leaves: of one in a folder here the last part, for a path may name a person or a customer."""
+    path = Path(model).expanduser()
+    name = path.resolve().name if path.exists() else model
+    if len(name) > NODE_CHARACTERS:
+        raise ConfigError(
+            f"the name of the model has {len(name)} characters, at most {NODE_CHARACTERS} travel: {name!r}"
+        )
+    return name
 
 
 def _encoder(name: str) -> Embedder:
