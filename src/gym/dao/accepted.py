@@ -7,11 +7,12 @@ comes back, which has the same text, gets it back.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from gym.core.cid import cid_of_digest
 from gym.core.experience import Library
 from gym.core.operation import Admit, Experience, Refused
 from gym.core.value import Value
 from gym.dao.checkpoint import Entry
-from gym.dao.content import Content, Missing, cid_of_digest
+from gym.dao.content import Content, Missing
 
 FROM = "network:"
 """Before an address, in an experience's `origin`."""

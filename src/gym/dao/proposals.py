@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from gym.dao.content import cid_of_digest, digest_of_cid
+from gym.core.cid import cid_of_digest
+from gym.dao.content import digest_of_cid
 from gym.dao.deployment import Community
 from gym.dao.logs import events
 from gym.dao.reverts import STATES

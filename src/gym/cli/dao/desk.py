@@ -9,9 +9,10 @@ import click
 
 from gym.cli.common import console, print_json
 from gym.cli.dao.options import Chain, Final, Keeping, Signing
+from gym.core.cid import cid_of_digest
 from gym.dao.accepted import numbers
 from gym.dao.checkpoint import Checkpoint
-from gym.dao.content import ContentStore, cid_of_digest
+from gym.dao.content import ContentStore
 from gym.dao.deployment import Community, Deployment, checked_address, community
 from gym.dao.keys import open_account
 from gym.dao.library_file import provenance_path, read_provenance

@@ -69,8 +69,9 @@ def _row(entry: "Entry", named: Mapping[str, Mapping[str, str | None]]) -> dict[
 
 def _names(checkpoint: "Checkpoint", folder: Path) -> Mapping[str, Mapping[str, str | None]]:
     """Every experience that was ever accepted by id, address, and text where the folder has it."""
+    from gym.core.cid import cid_of_digest
     from gym.dao.accepted import numbers
-    from gym.dao.content import cid_of_digest, fetch
+    from gym.dao.content import fetch
     from gym.dao.stores import Folder
 
     cids = {digest: cid_of_digest(bytes.fromhex(digest)) for digest in numbers(checkpoint.entries)}
