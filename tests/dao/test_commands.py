@@ -327,6 +327,17 @@ def test_who_loses_the_node_knows_what_was_sent_and_does_not_send_it_twice(commu
     assert community.node.web3.eth.get_transaction_count(community.proposers[0]) == terminal_nonce + 1
 
 
+def test_who_loses_the_answer_to_what_was_sent_knows_what_to_look_for(community: Any, terminal: Terminal) -> None:
+    def lost(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
+        answer = ask(call)
+        return answer | {"result": "0x"} if call["method"] == "eth_sendRawTransaction" else answer
+
+    with proxied(community.node.url, lost) as terminal.rpc:
+        found = terminal.gym("send", community.stranger, "5", "--yes", by=PROPOSER)
+    sent = community.node.web3.eth.get_block("latest")["transactions"][0].to_0x_hex()
+    assert (found.code, f"it may be sent all the same, as {sent}" in found.err) == (6, True)
+
+
 def test_what_is_signed_holds_on_no_other_chain(community: Any, terminal: Terminal) -> None:
     asked = list[str]()
 
