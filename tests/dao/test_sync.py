@@ -21,7 +21,7 @@ from gym.dao.sync import pin, read_on, sync
 from gym.errors import ConnectionFailed
 from gym.files import write_atomic
 from gym.train.grpo.experience_manager import ExperienceManager
-from tests.dao.rpc_proxy import Answer, Pass, noted, proxied, refusal
+from tests.dao.loopback import Answer, Pass, noted, proxied, refusal
 from tests.dao.terminal import Terminal
 
 TEXTS = (
