@@ -167,7 +167,7 @@ def test_what_waits_to_become_final_is_said(community: Any, terminal: Terminal) 
         assert checked.code == 0
         if node is terminal:
             assert synced.out.splitlines()[1] == told
-            assert f"0 changes lead to what the registry holds; {told}" in checked.out
+            assert f"what the registry holds follows from 0 changes; {told}" in checked.out
             assert node.gym("history").out.splitlines()[-1] == told
         assert "1 change waits to become final (block " in synced.out
     settle(community)
