@@ -22,7 +22,7 @@ from gym.dao.rehearsal import COOLDOWN, GYM, QUARANTINE, REVIEW, VOTE
 from gym.dao.reverts import Revert, _errors
 from gym.dao.rpc import connect
 from gym.errors import ConfigError, StorageError, TimedOut
-from tests.dao.rpc_proxy import Pass, proxied, refusal
+from tests.dao.loopback import Pass, proxied, refusal
 from tests.dao.terminal import Terminal, keystore_of, private_key
 
 LESSON, BETTER = "When a sum is long, split it.", "When a sum is long, split it in two."
