@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from bench.report import KEPT, ROOT, Table, filled, markdown
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
 from gym.dao.local_node import local_node
 from gym.dao.rehearsal import FOR, REVIEW, VOTE, Rehearsal, digest_of, rehearse
 from gym.errors import ConfigError

@@ -1,13 +1,17 @@
 """What importing costs: nothing heavy loads before it is used, and the façade's names are there all the same."""
 
+import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import gym.train.grpo
 from gym.cli.main import COMMANDS
 
+ROOT = Path(__file__).parents[1]
 TRAIN = "torch transformers trl peft accelerate"
 """What the extra [train] brings."""
 
@@ -43,6 +47,37 @@ def test_no_command_loads_what_it_does_not_use(words: str) -> None:
     code += f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].split() == ["LOADED"]
+
+
+def test_no_command_at_work_loads_torch(tmp_path: Path) -> None:
+    """All in one process, from learning to undoing, with a scripted model."""
+    for name, numbers in (("set", range(8)), ("other", range(8, 12))):
+        rows = (json.dumps({"question": f"How many are {n}?", "answer": f"{n}!"}) + "\n" for n in numbers)
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows), encoding="utf-8")
+    asked = "--model scripted:desk_script:reply --reward exact --quiet"
+    commands = (
+        f"train --data set.jsonl --test other.jsonl --epochs 1 --experiment-name one {asked}",
+        f"eval --data set.jsonl --experiences output/one/experiences.json --compare --experiment-name two {asked}",
+        f"estimate --data set.jsonl {asked.removesuffix(' --quiet')}",
+        f"ablate --data set.jsonl --test other.jsonl --group-size 2,3 --seeds 0 --experiment-name three {asked}",
+        "compare output/one/evaluations/before.json output/one/evaluations/after.json",
+        "verify --library output/one", "library list output/one",
+        "library log output/one", "library undo 1 output/one --yes", "data check set.jsonl other.jsonl", "doctor", "model list",
+    )  # fmt: skip
+    code = (
+        f"import sys\nfrom gym.cli.main import main\nfor words in {commands!r}:\n    sys.argv = ['gym', *words.split()]\n"
+        f"    try:\n        main()\n    except SystemExit as end:\n        print('ENDED', words, end.code)\n"
+        f"print('LOADED', *sorted(set({TRAIN.split()!r}) & set(sys.modules)))"
+    )
+    place = {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests' / 'train'}"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **place}
+    )
+    ended = [
+        line for line in done.stdout.splitlines() if line.startswith("ENDED") and not line.endswith((" 0", " None"))
+    ]
+    assert ended == [], done.stderr
+    assert done.stdout.splitlines()[-1] == "LOADED"
 
 
 def test_the_papers_names_come_by_star_and_stand_in_dir() -> None:

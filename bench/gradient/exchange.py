@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from gym.core.experience import Library
 from gym.errors import GymError
+from gym.evaluation.figures import size
 from gym.evaluation.page import Section, Table, markdown
-from gym.evaluation.ways_page import size
 from gym.llm.local.catalogue import CATALOGUE
 from gym.llm.local.weights import cached
 from gym.train.grpo.experience_manager import read_library

@@ -5,7 +5,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,6 @@ CAPITALS = {
     "China": "Beijing", "Egypt": "Cairo", "Greece": "Athens", "Cuba": "Havana", "England": "London", "Ireland": "Dublin",
 }  # fmt: skip
 """The other set: what the model knows, and should still know afterwards."""
-
 
 TIMES = "times.json"
 """What each run took, so that the page tells it whoever finished the bench."""
@@ -56,7 +55,6 @@ class Place(NamedTuple):
     model: Path
     """A folder as `save_pretrained` leaves it."""
     reflector: str = REFLECTOR
-    say: Callable[[str], None] = print
 
     def run(self, way: str, seed: int) -> Path:
         """The folder of one run."""

@@ -9,6 +9,15 @@ from pathlib import Path
 from gym.errors import StorageError
 
 
+def beside(library: Path, name: str) -> Path:
+    """Where a file lies that belongs to a library: `name` beside `experiences.json`, `x.name` beside `x.json`.
+
+    >>> [beside(Path(file), "journal.jsonl").as_posix() for file in ("a/experiences.json", "b.json")]
+    ['a/journal.jsonl', 'b.journal.jsonl']
+    """
+    return library.with_name(name if library.name == "experiences.json" else f"{library.stem}.{name}")
+
+
 def write_atomic(path: str | Path, text: str | bytes | Iterable[str]) -> None:
     """Replace the file by `text`, whole or in pieces, in UTF-8: temporary file, fsync, rename. Missing folders are made.
 

@@ -9,7 +9,7 @@ import pytest
 from eth_account import Account
 from eth_account.messages import encode_typed_data
 
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
 from gym.dao.rehearsal import AGAINST, DAY, FOR, GYM, REVIEW, VOTE, digest_of, enter
 
 ONE, TWO, THREE = sorted(map(digest_of, ("one", "two", "three")))

@@ -22,7 +22,7 @@ from gym.dao.rehearsal import COOLDOWN, GYM, QUARANTINE, REVIEW, VOTE
 from gym.dao.reverts import Revert, _errors
 from gym.dao.rpc import connect
 from gym.errors import ConfigError, StorageError, TimedOut
-from tests.dao.rpc_proxy import Pass, proxied, refusal
+from tests.dao.loopback import Pass, proxied, refusal
 from tests.dao.terminal import Terminal, keystore_of, private_key
 
 LESSON, BETTER = "When a sum is long, split it.", "When a sum is long, split it in two."
@@ -325,6 +325,17 @@ def test_who_loses_the_node_knows_what_was_sent_and_does_not_send_it_twice(commu
     community.node.ask("evm_mine")
     assert (again.code, "has sent a transaction that is in no block yet: wait for it first" in again.line) == (2, True)
     assert community.node.web3.eth.get_transaction_count(community.proposers[0]) == terminal_nonce + 1
+
+
+def test_who_loses_the_answer_to_what_was_sent_knows_what_to_look_for(community: Any, terminal: Terminal) -> None:
+    def lost(call: dict[str, Any], ask: Pass) -> dict[str, Any]:
+        answer = ask(call)
+        return answer | {"result": "0x"} if call["method"] == "eth_sendRawTransaction" else answer
+
+    with proxied(community.node.url, lost) as terminal.rpc:
+        found = terminal.gym("send", community.stranger, "5", "--yes", by=PROPOSER)
+    sent = community.node.web3.eth.get_block("latest")["transactions"][0].to_0x_hex()
+    assert (found.code, f"it may be sent all the same, as {sent}" in found.err) == (6, True)
 
 
 def test_what_is_signed_holds_on_no_other_chain(community: Any, terminal: Terminal) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gym.core.cid import MAX_BLOCK
+from gym.core.cid import MAX_BLOCK, cid_of_digest
 from gym.core.cid import cid as cid_of
-from gym.dao.content import Content, Missing, cid_of_digest, digest_of_cid, fetch
+from gym.dao.content import Content, Missing, digest_of_cid, fetch
 from gym.dao.stores import ALTERED, Folder
 from gym.errors import ConfigError
 

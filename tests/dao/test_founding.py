@@ -76,6 +76,22 @@ def test_what_could_never_work_is_not_founded(founder: Terminal, typed: tuple[ob
     assert (wrong.code, line in wrong.line) == (2, True), wrong
 
 
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        (("deploy", "--token", RIGHT, "--supply", 5), "--supply is of a new token"),
+        (("deploy", "--guardian-days", 5), "--guardian-days takes --guardian ADDRESS"),
+        (("propose", "When a sum is long, split it.", "--days", 5), "--days takes --guardian ADDRESS"),
+        (("propose", "--guardian", RIGHT, "--domain", "math"), "--domain is of experiences, not of a guardian"),
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(
+    founder: Terminal, typed: tuple[object, ...], line: str
+) -> None:
+    wrong = founder.gym(*typed, "-y", by=0)
+    assert (wrong.code, line in wrong.err) == (2, True), wrong
+
+
 def test_addresses_of_one_case_are_taken_and_mistyped_ones_nowhere(community: Any, terminal: Terminal) -> None:
     for text in (RIGHT, RIGHT.lower(), f"0x{RIGHT[2:].upper()}"):
         assert terminal.done("status", "--account", text)["account"]["address"] == RIGHT

@@ -2,12 +2,8 @@
 
 import random
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 
@@ -16,39 +12,19 @@ from gym.core.cid import cid as cid_of
 from gym.dao.content import Content, Missing, fetch
 from gym.dao.stores import ALTERED, Folder, IpfsNode
 from gym.errors import ConnectionFailed, ServerFailed
+from tests.dao.loopback import Reply, posted, serving, tell
 
 LESSON = Content.of("When a sum is long, split it.", domain="math")
-Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
-@contextmanager
-def serving(answer: Answer) -> Iterator[str]:
-    """A server on loopback that answers every request like this."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            answer(self)
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def body(data: bytes, *, promised: int | None = None, status: int = 200) -> Answer:
+def body(data: bytes, *, promised: int | None = None, status: int = 200) -> Reply:
     """An answer that promises so many bytes and gives these."""
 
-    def answer(request: BaseHTTPRequestHandler) -> None:
-        request.rfile.read(int(request.headers.get("Content-Length") or 0))
-        request.send_response(status)
-        request.send_header("Content-Length", str(len(data) if promised is None else promised))
-        request.end_headers()
-        request.wfile.write(data)
+    def reply(request: BaseHTTPRequestHandler) -> None:
+        posted(request)
+        tell(request, data, promised=promised, status=status)
 
-    return answer
+    return reply
 
 
 @pytest.mark.slow
@@ -99,7 +75,7 @@ def test_a_node_that_serves_altered_bytes_is_caught(ipfs: str, tmp_path: Path) -
     ],
     ids=["breaks off", "overflows", "refuses", "is empty"],
 )
-def test_an_answer_that_is_not_the_content_is_reported(answer: Answer, reason: str) -> None:
+def test_an_answer_that_is_not_the_content_is_reported(answer: Reply, reason: str) -> None:
     with serving(answer) as url, IpfsNode(url) as node:
         found = node.get(LESSON.cid)
     assert isinstance(found, Missing)

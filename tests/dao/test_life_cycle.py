@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
 from gym.dao.rehearsal import (
     ABSTAIN,
     AGAINST,

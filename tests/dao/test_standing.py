@@ -12,7 +12,7 @@ from gym.dao.deployment import Deployment
 from gym.dao.rehearsal import AGAINST, DAY, FOR, QUARANTINE, REVIEW, VOTE
 from gym.dao.stores import Folder
 from gym.dao.units import moment
-from tests.dao.rpc_proxy import noted
+from tests.dao.loopback import noted
 from tests.dao.terminal import Terminal
 
 LESSON, OTHER = Content.of("When a sum is long, split it."), Content.of("Check the sign.")

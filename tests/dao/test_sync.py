@@ -21,7 +21,7 @@ from gym.dao.sync import pin, read_on, sync
 from gym.errors import ConnectionFailed
 from gym.files import write_atomic
 from gym.train.grpo.experience_manager import ExperienceManager
-from tests.dao.rpc_proxy import Answer, Pass, noted, proxied, refusal
+from tests.dao.loopback import Answer, Pass, noted, proxied, refusal
 from tests.dao.terminal import Terminal
 
 TEXTS = (
@@ -167,7 +167,7 @@ def test_what_waits_to_become_final_is_said(community: Any, terminal: Terminal) 
         assert checked.code == 0
         if node is terminal:
             assert synced.out.splitlines()[1] == told
-            assert f"0 changes lead to what the registry holds; {told}" in checked.out
+            assert f"what the registry holds follows from 0 changes; {told}" in checked.out
             assert node.gym("history").out.splitlines()[-1] == told
         assert "1 change waits to become final (block " in synced.out
     settle(community)

@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from bench.planted import SCRIPTED, fruit
+from gym.cli.dao.drafting import write_drafts
 from gym.cli.dao.watch import Seen, scheduled
+from gym.core.chat import Usage
+from gym.core.rollout import Tally
+from gym.dao.accepted import Source
 from gym.dao.content import Content
 from gym.dao.deployment import Deployment
+from gym.dao.library_file import Provenance
 from gym.dao.rehearsal import FOR
 from gym.dao.stores import Folder
 from gym.errors import ConnectionFailed, HistoryMismatch, ProviderError
+from gym.evaluation import harm
+from gym.evaluation.metrics import paired
 from tests.dao.terminal import Terminal
 
 PLANTED = fruit(30)
@@ -107,3 +114,23 @@ def test_a_schedule_goes_on_after_an_outage_and_ends_at_a_lie() -> None:
     with pytest.raises(HistoryMismatch):
         next(looks)
     assert slept == [3_600] * 3
+
+
+def test_a_draft_of_more_than_a_proposal_takes_says_so(tmp_path: Path) -> None:
+    ids = tuple(f"G{n}" for n in range(101))
+    sources = [Source(id=id, cid=GOOD.cid, proposal="1", version=1, block=1, transaction="0x0") for id in ids]
+    told = Provenance(
+        chain_id=1, governor="", registry="", block=1, block_hash="", version=1, root="", history_hash="", library_digest="",
+        entries=tuple(sources),
+    )  # fmt: skip
+    without, with_ = (
+        [Tally(str(n), {}, (reward,), 0, 0, None, Usage(), {}) for n in range(30)] for reward in (1.0, 0.0)
+    )
+    worse = harm.Tested(ids=ids, whole=True, before=1.0, after=0.0, found=paired(without, with_), p_corrected=0.001)
+    found = harm.Looked(model="m", problems=30, answers=1, tests=(worse,), notes=(), spent={}, folder="")
+    (file,) = write_drafts(tmp_path, told, found, [worse])
+    draft = json.loads(file.read_text())
+    assert len(draft["entries"]) == 100
+    assert draft["reason"].startswith(
+        "the whole library (101 entries, of which a proposal takes 100): mean reward 1.000 without"
+    )

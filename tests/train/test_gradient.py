@@ -356,6 +356,17 @@ def test_a_setting_of_trls_must_not_have_a_name_of_ours(given: str, said: str) -
         Training.of("grpo", settings=(given,))
 
 
+def test_a_rank_is_refused_where_there_are_no_adapters() -> None:
+    with pytest.raises(ConfigError, match="--rank is of LoRA's adapters, and grpo trains all weights"):
+        Training.of("grpo", rank=16)
+    assert (Training.of("lora", rank=16).rank, Training.of("lora").rank) == (16, 8)
+
+
+def test_a_reward_for_other_sets_is_refused_without_one(settings: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="--also-reward scores the answers to another set: give it with --also"):
+        baseline(configured(settings), FAST, also=Also(reward="exact"))
+
+
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0])
 def test_a_learning_rate_is_a_number_above_zero(rate: float) -> None:
     with pytest.raises(ConfigError, match=r"--learning-rate .*: expected a number above 0"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("config_file", metavar="[CONFIG]", required=False, type=click.Path(path_type=Path))
 @click.option("--learning-rate", type=click.FloatRange(min=0, min_open=True), metavar="X",
               help="Of AdamW.  [default: 1e-6 for grpo, 1e-5 for lora]")  # fmt: skip
-@click.option("--rank", type=click.IntRange(min=1), default=8, show_default=True, help="Of LoRA's adapters.")
+@click.option("--rank", type=click.IntRange(min=1), help="Of LoRA's adapters.  [default: 8]")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE",
               help="A further setting of TRL's GRPOConfig, e.g. beta=0.04. May be given several times.")  # fmt: skip
 @click.option("--also", multiple=True, metavar="OTHER",
@@ -41,7 +41,7 @@ def command(
     way: "GradientWay",
     config_file: Path | None,
     learning_rate: float | None,
-    rank: int,
+    rank: int | None,
     settings: tuple[str, ...],
     also: tuple[str, ...],
     also_reward: str,
@@ -107,7 +107,7 @@ def _show_plan(found: "Plan") -> None:
 def _show(done: "Baseline") -> None:
     """What training is worth, what it took and changed, and where everything is."""
     from gym.cli.tables import out, points, print_scores
-    from gym.evaluation.ways_page import size
+    from gym.evaluation.figures import size
     from gym.train.grpo.gradient.report import lead, said_elsewhere
 
     report = done.report

@@ -16,9 +16,9 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on standard output.")
 
 
-def print_json(value: Any) -> None:
-    """One JSON value on standard output, UTF-8 whatever the locale."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2).encode("utf-8", "backslashreplace"))
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """One JSON value on standard output, UTF-8 whatever the locale; on one line without an `indent`."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=indent).encode("utf-8", "backslashreplace"))
 
 
 def config_options(

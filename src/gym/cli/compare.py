@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 import click
@@ -105,11 +104,15 @@ def _compare_several(
 
 
 def _labels(paths: Sequence[Path]) -> tuple[str, ...]:
-    """The shortest names that tell them apart; letters where none does."""
+    """The shortest names that tell them apart; numbers where none does.
+
+    >>> _labels([Path("a/run"), Path("b/run")]), _labels([Path("run"), Path("run")])
+    (('a/run', 'b/run'), ('run 1', 'run 2'))
+    """
     names = [path.name if path.is_dir() else path.stem for path in (one.resolve() for one in paths)]
     if len(set(names)) < len(names):
         names = list(map(str, paths))
-    return tuple(names if len(set(names)) == len(names) else ascii_uppercase[: len(names)])
+    return tuple(names if len(set(names)) == len(names) else (f"run {place}" for place, _ in enumerate(names, 1)))
 
 
 def _show_ways(found: "Ways") -> None:

@@ -8,7 +8,8 @@ import hashlib
 
 MAX_BLOCK = 256 * 1024
 """Bytes; IPFS cuts anything longer into several blocks under another address."""
-_RAW_SHA256 = bytes([0x01, 0x55, 0x12, 0x20])
+RAW_SHA256 = bytes([0x01, 0x55, 0x12, 0x20])
+"""Before the digest: CIDv1, raw, SHA-256, 32 bytes."""
 
 
 def cid(content: bytes) -> str:
@@ -16,4 +17,9 @@ def cid(content: bytes) -> str:
     >>> cid(b"")
     'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'
     """
-    return "b" + base64.b32encode(_RAW_SHA256 + hashlib.sha256(content).digest()).decode().lower().rstrip("=")
+    return cid_of_digest(hashlib.sha256(content).digest())
+
+
+def cid_of_digest(digest: bytes) -> str:
+    """The address of the content with this SHA-256."""
+    return "b" + base64.b32encode(RAW_SHA256 + digest).decode().lower().rstrip("=")

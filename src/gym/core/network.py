@@ -5,12 +5,13 @@ from typing import Protocol, TypedDict
 
 
 class Compressed(TypedDict):
-    """One experience as `compress_for_network` gives it."""
+    """One experience as it travels: its text, the code of its unit vector, and how sure its owner is."""
 
     text: str
     signs: bytes
-    """48 bytes, `gym.federated.bitdelta`."""
+    """48 bytes: the sign of each of 384 coordinates."""
     scale: float
+    """The mean of the coordinates without their signs."""
     confidence: float
 
 

@@ -5,14 +5,17 @@ comes back, which has the same text, gets it back.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import NamedTuple, TypeVar
 
+from gym.core.cid import cid_of_digest
 from gym.core.experience import Library
 from gym.core.operation import Admit, Experience, Refused
 from gym.core.value import Value
 from gym.dao.checkpoint import Entry
-from gym.dao.content import Content, Missing, cid_of_digest
+from gym.dao.content import Content, Missing
 
+D = TypeVar("D")
 FROM = "network:"
 """Before an address, in an experience's `origin`."""
 
@@ -49,25 +52,26 @@ class Accepted(NamedTuple):
     refused: tuple[Kept, ...]
 
 
-def numbers(entries: Iterable[Entry]) -> Mapping[str, int]:
-    """By digest, the number of every experience that was ever accepted, in the order of that."""
-    known: dict[str, int] = {}
-    for entry in entries:
-        for digest in entry.added:
-            known.setdefault(digest, len(known))
-    return known
+def ids_of(added: Iterable[Iterable[D]]) -> Mapping[D, str]:
+    """By digest, the id of every experience that was ever accepted, in the order of that; `added`: by each change.
+
+    >>> ids_of([["one", "two"], [], ["one", "three"]])
+    {'one': 'G0', 'two': 'G1', 'three': 'G2'}
+    """
+    return {digest: f"G{number}" for number, digest in enumerate(dict.fromkeys(chain.from_iterable(added)))}
 
 
 def sources(entries: Sequence[Entry], active: Iterable[bytes]) -> tuple[Source, ...]:
     """Where everything active comes from, in id order."""
-    ids = numbers(entries)
+    ids = ids_of(entry.added for entry in entries)
+    place = {digest: number for number, digest in enumerate(ids)}
     accepted: dict[str, Entry] = {}
     for entry in entries:
         for digest in entry.added:
             if entry.proposal or digest not in accepted:  # a quarantine that ended is no new acceptance
                 accepted[digest] = entry
-    held = sorted((digest.hex() for digest in active), key=ids.__getitem__)
-    return tuple(_source(f"G{ids[digest]}", digest, accepted[digest]) for digest in held)
+    held = sorted((digest.hex() for digest in active), key=place.__getitem__)
+    return tuple(_source(ids[digest], digest, accepted[digest]) for digest in held)
 
 
 def rebuilt(
@@ -84,7 +88,9 @@ def rebuilt(
             refused.append(Kept(source, content.text, verdict.reason))
         else:
             kept.append(_experience(source, verdict.text, content.domain))
-    return Accepted(Library.of(kept, len(numbers(entries))), tuple(found), tuple(missing), tuple(refused))
+    return Accepted(
+        Library.of(kept, len(ids_of(entry.added for entry in entries))), tuple(found), tuple(missing), tuple(refused)
+    )
 
 
 def _origin(cid: str) -> str:

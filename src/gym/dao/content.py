@@ -12,19 +12,12 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import ValidationError, field_validator
 
-from gym.core.cid import cid
+from gym.core.cid import RAW_SHA256, cid
 from gym.core.text import normalise_text
 from gym.core.value import Value, canonical_json
 from gym.errors import ConfigError
 
-_PREFIX = b"\x01\x55\x12\x20"
-"""CIDv1, raw, SHA-256, 32 bytes."""
 _CID = re.compile(r"bafkrei[a-z2-7]{51}[aeimquy4]", re.ASCII)
-
-
-def cid_of_digest(digest: bytes) -> str:
-    """The address of the content with this SHA-256."""
-    return "b" + base64.b32encode(_PREFIX + digest).decode().lower().rstrip("=")
 
 
 def digest_of_cid(address: str) -> bytes:
@@ -37,7 +30,7 @@ def digest_of_cid(address: str) -> bytes:
         raise ConfigError(
             f"{address!r} is no address of a raw block (CIDv1, base32, sha2-256: 'bafkrei' and 52 characters)"
         )
-    return base64.b32decode(address[1:].upper() + "======")[len(_PREFIX) :]
+    return base64.b32decode(address[1:].upper() + "======")[len(RAW_SHA256) :]
 
 
 class Content(Value):

@@ -12,9 +12,7 @@ from gym.errors import ConfigError, MissingExtra
 try:
     from eth_typing import ChecksumAddress
     from web3 import Web3
-    from web3.contract.contract import ContractConstructor
     from web3.exceptions import BadFunctionCallOutput, ContractLogicError
-    from web3.types import TxReceipt
 except ImportError as error:
     raise MissingExtra("governance", "dao") from error
 
@@ -76,12 +74,8 @@ def planned(web3: Web3, told: Founding) -> Plan:
 def found(web3: Web3, sender: Sender, plan: Plan) -> Deployment:
     """Make the contracts; raises like `Sender.send`."""
     first = web3.eth.block_number
-
-    def send(call: ContractConstructor, what: str) -> TxReceipt:
-        return sender.send(call, what)
-
-    token = plan.token or deploy_token(web3, send, plan.supply)
-    return Deployment.of(deploy(web3, send, plan.settings, token=token), first)
+    token = plan.token or deploy_token(web3, sender.send, plan.supply)
+    return Deployment.of(deploy(web3, sender.send, plan.settings, token=token), first)
 
 
 def founding_quotes(sender: Sender, plan: Plan) -> tuple[Quote, ...]:

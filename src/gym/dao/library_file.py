@@ -18,7 +18,7 @@ from gym.dao.deployment import Deployment
 from gym.dao.history import Past
 from gym.dao.reading import Header
 from gym.errors import ConfigError, LibraryError
-from gym.files import write_atomic
+from gym.files import beside, write_atomic
 
 JOURNAL, ACTOR = "journal.jsonl", "vote"
 
@@ -70,11 +70,8 @@ class Provenance(Value):
 
 
 def provenance_path(library: Path) -> Path:
-    """
-    >>> provenance_path(Path("a/experiences.json")).as_posix(), provenance_path(Path("b.json")).as_posix()
-    ('a/provenance.json', 'b.provenance.json')
-    """
-    return _beside(library, "provenance.json")
+    """Where it is told beside a library."""
+    return beside(library, "provenance.json")
 
 
 def read_provenance(library: Path) -> Provenance:
@@ -107,7 +104,7 @@ def read_synced(library: Path) -> Library:
 
 def require_synced(library: Path, deployment: Deployment) -> None:
     """Raise `ConfigError` where a library of one's own, or of another registry, would be overwritten."""
-    if not library.exists() and not _beside(library, JOURNAL).exists():
+    if not library.exists() and not beside(library, JOURNAL).exists():
         return
     if not provenance_path(library).exists():
         raise ConfigError(
@@ -132,7 +129,7 @@ def set_aside(library: Path, new: Library) -> Path | None:
     if digest in (
         new.digest,
         read_provenance(library).library_digest,
-        *_last_synced(_events(_beside(library, JOURNAL))),
+        *_last_synced(_events(beside(library, JOURNAL))),
     ):
         return None
     copy = next(file for n in count(1) if not (file := library.with_name(f"{library.stem}.edited-{n}.json")).exists())
@@ -151,7 +148,7 @@ def write_synced(library: Path, accepted: Accepted, provenance: Provenance, at: 
 
     The provenance comes first: where a kill leaves it alone, the next sync knows that the rest is its own.
     """
-    file = _beside(library, JOURNAL)
+    file = beside(library, JOURNAL)
     events = _events(file)
     before = journal.replay(events)
     time = datetime.fromtimestamp(at.time, UTC).isoformat(timespec="seconds")
@@ -174,7 +171,3 @@ def _events(file: Path) -> Sequence[journal.Event]:
         return ()
     except (OSError, UnicodeDecodeError) as error:
         raise LibraryError(f"journal {str(file)!r} cannot be read: {error}") from error
-
-
-def _beside(library: Path, name: str) -> Path:
-    return library.with_name(name if library.name == "experiences.json" else f"{library.stem}.{name}")

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from gym.core.cid import cid_of_digest
 from gym.core.text import count
-from gym.dao.content import cid_of_digest, digest_of_cid
+from gym.dao.content import digest_of_cid
 from gym.dao.contracts import NOBODY
 from gym.dao.deployment import Community
 from gym.dao.sending import Step, lacks_only_allowance

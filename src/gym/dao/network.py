@@ -6,11 +6,12 @@ Submitting proposes, fetching syncs. Both can be repeated: nothing is proposed t
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from gym.core.cid import cid_of_digest
 from gym.core.network import Compressed
 from gym.core.operation import Admit
 from gym.core.text import count
 from gym.core.value import Value
-from gym.dao.content import Content, ContentStore, cid_of_digest
+from gym.dao.content import Content, ContentStore
 from gym.dao.deployment import Community, Deployment, community
 from gym.dao.logs import events
 from gym.dao.motions import MAX_BATCH, addition

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from gym.dao.content import cid_of_digest, digest_of_cid
+from gym.core.cid import cid_of_digest
+from gym.dao.content import digest_of_cid
 from gym.dao.deployment import Community
 from gym.dao.logs import events
 from gym.dao.reverts import STATES
@@ -11,8 +12,7 @@ from gym.dao.units import moment, short
 from gym.errors import ConfigError
 
 Kind = Literal["addition", "removal", "replacement", "batch", "guardian"]
-OPEN = frozenset(STATES[:2])
-UNFINISHED = OPEN | {STATES[4]}
+UNFINISHED = frozenset((*STATES[:2], STATES[4]))
 """What somebody can still do something about."""
 SHORTEST = 4
 """Digits that name a proposal."""
@@ -57,11 +57,6 @@ class Proposal(NamedTuple):
         return _standing(self)
 
     @property
-    def open(self) -> bool:
-        """In review or open for votes."""
-        return self.state in OPEN
-
-    @property
     def concerns(self) -> tuple[str, ...]:
         """Addresses of every content that it is about."""
         return self.added + self.removed
@@ -72,14 +67,13 @@ class Made(NamedTuple):
 
     id: int
     reason: str
-    block: int
 
 
 def made(community: Community) -> tuple[Made, ...]:
     """Every proposal ever made, the oldest first."""
     event = community.contracts.governor.events.ProposalCreated()
     found = events(event, community.deployment.block, community.web3.eth.block_number)
-    return tuple(Made(log["args"]["proposalId"], log["args"]["description"], log["blockNumber"]) for log in found)
+    return tuple(Made(log["args"]["proposalId"], log["args"]["description"]) for log in found)
 
 
 def read(community: Community, id: int, reason: str = "") -> Proposal:

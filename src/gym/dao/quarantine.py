@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
+from gym.dao.accepted import ids_of
 from gym.dao.deployment import Community
 from gym.dao.history import Cause, Change
 from gym.dao.logs import events
@@ -25,7 +26,7 @@ def quarantined(community: Community) -> tuple[Quarantined, ...]:
     registry = community.contracts.registry
     logs = events(registry.events.LibraryChanged(), community.deployment.block, community.web3.eth.block_number)
     changes = [Change.of(log) for log in logs]
-    ids = {digest: f"G{n}" for n, digest in enumerate(dict.fromkeys(d for one in changes for d in one.added))}
+    ids = ids_of(one.added for one in changes)
     out = dict.fromkeys(d for one in changes if one.cause is Cause.QUARANTINE for d in one.removed)
     found = list[Quarantined]()
     for digest in out:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import NamedTuple
 
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
 from gym.dao.contracts import Contracts, Settings, deploy, deploy_token
 from gym.dao.history import Change
 from gym.dao.local_node import LocalNode

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
+from gym.core.cid import cid_of_digest
 from gym.core.text import visible_line
 from gym.dao.artifacts import Name, artifact
-from gym.dao.content import cid_of_digest
 from gym.dao.units import Units, moment, short
 from gym.errors import MissingExtra
 

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from gym.dao.reverts import decoded
 from gym.dao.units import decimal, ether
-from gym.errors import ConfigError, MissingExtra, RequestRejected
+from gym.errors import ConfigError, MissingExtra, ProviderError, RequestRejected
 
 try:
     from eth_account.datastructures import SignedTransaction
     from eth_account.signers.local import LocalAccount
     from eth_typing import ChecksumAddress
-    from hexbytes import HexBytes
     from web3 import Web3
     from web3.contract.contract import ContractConstructor, ContractFunction
     from web3.exceptions import ContractLogicError
@@ -176,7 +175,7 @@ class Sender:
                 f"account {self.address} has sent a transaction that is in no block yet: wait for it first"
             )
 
-    def _signed(self, call: Call, quote: Quote) -> HexBytes:
+    def _signed(self, call: Call, quote: Quote) -> SignedTransaction:
         assert quote.limit is not None and not isinstance(self._account, Onlooker)  # noqa: PT018 - it only looks on
         eth = self._web3.eth
         told: TxParams = {
@@ -186,15 +185,22 @@ class Sender:
             "gas": quote.limit,
         }
         if "baseFeePerGas" in eth.get_block("latest"):
-            told |= {"maxFeePerGas": Wei(quote.max_fee), "maxPriorityFeePerGas": eth.max_priority_fee}
+            tip = min(eth.max_priority_fee, quote.max_fee)  # it may have risen since
+            told |= {"maxFeePerGas": Wei(quote.max_fee), "maxPriorityFeePerGas": Wei(tip)}
         else:
             told |= {"gasPrice": Wei(quote.max_fee)}
         signed: SignedTransaction = self._account.sign_transaction(call.build_transaction(told))  # type: ignore[arg-type]
-        return signed.raw_transaction
+        return signed
 
-    def _mined(self, raw: HexBytes, what: str) -> TxReceipt:
+    def _mined(self, signed: SignedTransaction, what: str) -> TxReceipt:
         eth = self._web3.eth
-        sent = eth.send_raw_transaction(raw)
+        try:
+            sent = eth.send_raw_transaction(signed.raw_transaction)
+        except ProviderError:  # the answer is lost, perhaps not the transaction
+            self._tell(
+                f"{what}: it may be sent all the same, as {signed.hash.to_0x_hex()}: look before it is sent again"
+            )
+            raise
         self._tell(f"{what}: sent as {sent.to_0x_hex()}")
         return eth.wait_for_transaction_receipt(sent, timeout=self._timeout_s)
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from gym.dao.content import cid_of_digest
+from gym.core.cid import cid_of_digest
 from gym.dao.deployment import Community
 from gym.errors import MissingExtra
 

@@ -50,7 +50,9 @@ def verify(
         yield synced
         return
     waits = f"; {read.wait}" if read.wait else ""
-    yield Check("history", "same", f"{count(synced.past.version, 'change')} lead to what the registry holds{waits}")
+    yield Check(
+        "history", "same", f"what the registry holds follows from {count(synced.past.version, 'change')}{waits}"
+    )
     yield _contents(synced)
     yield _provenance(told, provenance(community, synced))
     yield _library(library, told)
@@ -98,7 +100,7 @@ def _contents(synced: Synced) -> Check:
         return Check(
             "contents", "unknown", f"{count(len(missing), 'content')} missing, {first.cid} first: {first.reason}"
         )
-    return Check("contents", "same", f"{count(len(synced.contents), 'content')} hash to their addresses")
+    return Check("contents", "same", f"{count(len(synced.contents), 'content')} of the address that its hash gives")
 
 
 def _provenance(told: Provenance, found: Provenance) -> Check:

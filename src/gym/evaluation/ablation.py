@@ -12,12 +12,10 @@ from typing import Any
 from gym.core.value import Value
 from gym.evaluation import page
 from gym.evaluation.crossed import BySeed, Crossed, crossed, minus
-from gym.evaluation.figures import count, dollars, number
+from gym.evaluation.figures import NONE, count, dollars, number
 from gym.evaluation.metrics import Interval
 from gym.evaluation.page import Section, Table
 from gym.evaluation.variants import Variant, settings
-
-NONE = "–"
 
 
 class Spent(Value):

@@ -5,10 +5,8 @@ from typing import Any, NamedTuple
 
 from gym.evaluation import charts
 from gym.evaluation.estimate import Estimate, StageCost
-from gym.evaluation.figures import dollars
+from gym.evaluation.figures import NONE, dollars
 from gym.evaluation.page import Chart, Section, Table
-
-NONE = "–"
 
 
 class Spent(NamedTuple):

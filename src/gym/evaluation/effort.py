@@ -53,6 +53,12 @@ class Effort(Value):
     """None where weights were not counted."""
 
 
+def told_effort(report: object) -> Effort | None:
+    """What a run's report.json tells of it; None in one that is older, or an evaluation's. Raises `ValidationError`."""
+    effort = report.get("effort") if isinstance(report, Mapping) else None
+    return Effort.model_validate(effort) if effort else None
+
+
 def learned_with(
     total: Mapping[str, Any], measured: Sequence[Score], usd: Iterable[float | None], *, chat: bool
 ) -> dict[str, Any]:

@@ -116,8 +116,7 @@ def said_elsewhere(found: Comparison, what: str = "The library") -> str:
             return f"{what} helps here too."
         case "no difference":
             loss = max(-found.gain.interval.low, 0.0) if found.gain.interval else 1.0
-            told = f"{loss:.3f} ({100 * loss:.1f} points)"
-            return f"No difference seen; a loss of up to {told} is not excluded by this many problems."
+            return f"No difference seen; a loss of up to {100 * loss:.1f} points is not excluded by this many problems."
 
 
 def _made(measured: Measured) -> Section:

@@ -8,6 +8,8 @@ from gym.core.text import shown
 from gym.evaluation.metrics import Interval, Paired
 
 UNKNOWN = "unknown"
+NONE = "–"
+"""In the place of what there is none of."""
 
 
 def number(value: float | None) -> str:
@@ -57,6 +59,18 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(octets: float) -> str:
+    """Bytes as people read them, in powers of ten.
+
+    >>> size(52), size(98_362_432), size(14e9)
+    ('52 B', '98.4 MB', '14.0 GB')
+    """
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if octets >= factor:
+            return f"{octets / factor:.1f} {unit}"
+    return f"{octets:.0f} B"
 
 
 def errors(used: ToolUse) -> str:

@@ -52,12 +52,12 @@ class Looked(Value):
     """What one look found."""
 
     model: str
-    dataset: str
     problems: int
     answers: int
     """To each problem."""
     tests: tuple[Tested, ...]
     notes: tuple[str, ...]
+    """What a reader must know of the problems."""
     spent: dict[str, Any]
     folder: str
 
@@ -86,7 +86,6 @@ async def look(config: RunConfig, library: Library, *, each: bool, watch: Watch,
                 await parts.of(part)
         return Looked(
             model=config.model_name_or_path,
-            dataset=config.dataset,
             problems=len(target.problems),
             answers=config.eval_k,
             tests=_tests(parts, left),

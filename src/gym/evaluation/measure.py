@@ -19,7 +19,7 @@ from gym.evaluation.instrument import Instrument, Taken
 from gym.evaluation.measured import Measured, Took, by_seed
 from gym.evaluation.opened import open_instrument
 from gym.evaluation.record import forget, write
-from gym.evaluation.target import Target, elsewhere, shared, target_of
+from gym.evaluation.target import Target, others, target_of
 from gym.llm.brake import Brake
 from gym.train.grpo.frozen import EVALUATION, Weights, manifest_path
 from gym.train.grpo.manifest import manifest
@@ -58,12 +58,10 @@ async def measure(
     _require_no_baseline(config)
     notes: list[str] = []
     target = target_of(config, notes)
-    others = [elsewhere(config, what, checks.also_reward, notes) for what in checks.also]
-    for what, other in zip(checks.also, others, strict=True):
-        notes += shared(target, other, what)
+    beside = others(target, config, checks.also, checks.also_reward, notes)
     for note in notes:
         watch.say(note)
-    async with open_instrument(config, (target, *others), watch, brake) as (folder, instrument):
+    async with open_instrument(config, (target, *beside), watch, brake) as (folder, instrument):
         weights = await asyncio.to_thread(Weights.of, config.model_name_or_path)
         if folder.has_calls():
             weights.require_begun(folder.root, config.model_name_or_path, _ending(folder))
@@ -71,12 +69,12 @@ async def measure(
         again = await instrument.take("again", target.reseeded(), library or Library()) if checks.again else None
         there = [
             await _take(instrument, other, library, compare=True, prefix=f"also-{place}-")
-            for place, other in enumerate(others, 1)
+            for place, other in enumerate(beside, 1)
         ]
         watch.say(f"graded {instrument.grades}")
         bill = instrument.session.meter.snapshot()
         checked = await asyncio.to_thread(weights.read_again)
-        _write_manifest(folder, instrument, (target, *others), library, checked)
+        _write_manifest(folder, instrument, (target, *beside), library, checked)
         keep(folder.root, [*took.all, *filter(None, [again]), *chain.from_iterable(one.all for one in there)])
         checked.require_unchanged()
     return Measured(
@@ -122,17 +120,15 @@ def _require(config: RunConfig, library: Library | None, *, compare: bool, check
     for option, wanted in (("--compare", compare), ("--also", bool(checks.also))):
         if wanted and library is None:
             raise ConfigError(f"{option} needs --experiences FILE: it answers without and with that library")
-    if checks.also_reward and not checks.also:
-        raise ConfigError("--also-reward scores the answers to another set: give it with --also OTHER")
 
 
 def _write_manifest(
     folder: RunDir, instrument: Instrument, targets: Sequence[Target], library: Library | None, weights: Weights
 ) -> None:
     """What was measured; beside the manifest of a training run that has its folder."""
-    own, *others = targets
+    own, *elsewhere = targets
     inputs = {"data": problems_digest(own.problems)}
-    inputs |= {f"also-{place}": problems_digest(other.problems) for place, other in enumerate(others, 1)}
+    inputs |= {f"also-{place}": problems_digest(other.problems) for place, other in enumerate(elsewhere, 1)}
     inputs |= {"experience_lib": digest(library.to_json())} if library else {}
     made_of = manifest(own.config, inputs, weights, instrument.session.log, instrument.isolation)
     folder.write_json(manifest_path(folder.root, _ending(folder)).name, made_of)

@@ -4,7 +4,7 @@ Beside the run's own target there may be others, each in its own way. A file is 
 that another domain knows as that domain does, and a configuration as a run of it would ask what it holds out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,6 +90,20 @@ def _unused(config: RunConfig, own: RunConfig, path: str) -> Iterator[str]:
         yield f"{path}: tools are given, but mode is chat: they are not used"
     if other := sorted(key for key in own.model_fields_set & THE_COMMANDS if getattr(own, key) != getattr(config, key)):
         yield f"{path}: not used, for the command says what holds: {', '.join(other)}"
+
+
+def others(own: Target, config: RunConfig, also: Sequence[str], reward: str, notes: list[str]) -> tuple[Target, ...]:
+    """Other sets, each once, scored by `reward` (empty: `elsewhere`); what a reader must know is added to `notes`.
+
+    Raises `ConfigError` like `elsewhere`, and for a reward without a set.
+    """
+    if reward and not also:
+        raise ConfigError("--also-reward scores the answers to another set: give it with --also OTHER")
+    sets = tuple(dict.fromkeys(also))
+    found = tuple(elsewhere(config, what, reward, notes) for what in sets)
+    for what, other in zip(sets, found, strict=True):
+        notes += shared(own, other, what)
+    return found
 
 
 def shared(own: Target, other: Target, what: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ unit of every interval. So an interval speaks of other problems, not of other se
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
@@ -19,7 +19,7 @@ from gym.core.rollout import Tally
 from gym.core.value import Value
 from gym.errors import ConfigError
 from gym.evaluation.compare import SETTINGS, Named, by_question, cautions
-from gym.evaluation.effort import Effort
+from gym.evaluation.effort import Effort, told_effort
 from gym.evaluation.metrics import Paired, Score, paired, score
 from gym.evaluation.record import FOLDER, Identity, Record, read
 from gym.train.grpo.run_dir import RunDir
@@ -211,11 +211,8 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 
 def _effort(run: Path) -> Effort | None:
-    """What a run's report tells of it; None in one that is older, or an evaluation's."""
-    told = RunDir(run).read_json("report.json")
-    effort = told.get("effort") if isinstance(told, Mapping) else None
     try:
-        return Effort.model_validate(effort) if effort else None
+        return told_effort(RunDir(run).read_json("report.json"))
     except ValidationError as error:
         raise ConfigError(f"the report of run {str(run)!r} is damaged: what its run took cannot be read") from error
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gym.evaluation import page, scores
 from gym.evaluation.effort import Changed, Effort
-from gym.evaluation.figures import UNKNOWN, count, difference, dollars, duration, interval
+from gym.evaluation.figures import NONE, UNKNOWN, count, difference, dollars, duration, interval, size
 from gym.evaluation.metrics import Paired
 from gym.evaluation.page import Section, Table
 from gym.evaluation.ways import Line, Ways, mean
 
-NONE = "–"
 TOOK = (
     "Learning alone, the mean over a way's runs: held-out answers are in none of these but the peak of memory, which is the "
     "largest of any run, model server and workers included. Energy is not measured."
@@ -164,15 +163,3 @@ def _changed(efforts: Sequence[Effort]) -> tuple[str, str, str]:
 
 def _number(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:,.0f}"
-
-
-def size(octets: float) -> str:
-    """Bytes as people read them, in powers of ten.
-
-    >>> size(52), size(98_362_432), size(14e9)
-    ('52 B', '98.4 MB', '14.0 GB')
-    """
-    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if octets >= factor:
-            return f"{octets / factor:.1f} {unit}"
-    return f"{octets:.0f} B"

@@ -20,6 +20,7 @@ from gym.llm.guarded import Guarded
 from gym.llm.hf.opening import BATCH, open_hf
 from gym.llm.hf.place import is_hf
 from gym.llm.limiter import Limiter
+from gym.llm.local.catalogue import is_embedded
 from gym.llm.openai_compatible import Observer, OpenAICompatible
 from gym.llm.pacing import Pace
 from gym.llm.preflight import preflight
@@ -85,10 +86,8 @@ class Endpoint:
     @property
     def local(self) -> bool:
         """Whether the model runs on this machine, in a server that we start."""
-        if self.hf:
-            return False
-        embedded = self.model.startswith("local:") or self.model.lower().endswith(".gguf") or self.provider == "local"
-        return embedded and not self.base_url
+        embedded = is_embedded(self.model) or self.provider == "local"
+        return embedded and not self.hf and not self.base_url
 
 
 class Target(NamedTuple):

@@ -9,9 +9,10 @@ import click
 
 from gym.cli.common import console, print_json
 from gym.cli.dao.options import Chain, Final, Keeping, Signing
-from gym.dao.accepted import numbers
+from gym.core.cid import cid_of_digest
+from gym.dao.accepted import ids_of
 from gym.dao.checkpoint import Checkpoint
-from gym.dao.content import ContentStore, cid_of_digest
+from gym.dao.content import ContentStore
 from gym.dao.deployment import Community, Deployment, checked_address, community
 from gym.dao.keys import open_account
 from gym.dao.library_file import provenance_path, read_provenance
@@ -158,7 +159,8 @@ def _synced_ids(there: Community, library: Path) -> dict[str, str]:
 
 
 def _ids(read: Checkpoint) -> dict[str, str]:
-    return {f"G{n}": cid_of_digest(bytes.fromhex(digest)) for digest, n in numbers(read.entries).items()}
+    ids = ids_of(entry.added for entry in read.entries)
+    return {id: cid_of_digest(bytes.fromhex(digest)) for digest, id in ids.items()}
 
 
 def _note(line: str) -> None:

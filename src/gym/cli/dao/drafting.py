@@ -11,6 +11,7 @@ from gym.core.experience import Library
 from gym.core.text import count
 from gym.dao.drafts import Draft
 from gym.dao.library_file import Provenance, require_synced
+from gym.dao.motions import MAX_BATCH
 from gym.dao.proposals import UNFINISHED, proposals
 from gym.dao.sync import provenance, sync
 from gym.evaluation.harm import Looked, Tested
@@ -48,7 +49,7 @@ def write_drafts(folder: Path, told: Provenance, found: Looked, tests: Sequence[
 
 
 def _draft(told: Provenance, found: Looked, test: Tested) -> Draft:
-    entries = tuple(source for source in told.entries if source.id in test.ids)[:100]
+    entries = tuple(source for source in told.entries if source.id in test.ids)[:MAX_BATCH]
     assert test.found.difference is not None and test.found.p_value is not None  # noqa: PT018 - it found harm
     return Draft(
         chain_id=told.chain_id,
@@ -72,6 +73,8 @@ def _reason(found: Looked, test: Tested) -> str:
     low, high = (100 * end for end in test.interval)
     model = found.model.rpartition("/")[2]
     what = "the whole library" if test.whole and len(test.ids) > 1 else test.ids[0]
+    if len(test.ids) > MAX_BATCH:
+        what += f" ({len(test.ids)} entries, of which a proposal takes {MAX_BATCH})"
     return (
         f"{what}: mean reward {test.before:.3f} without, {test.after:.3f} with: "
         f"{100 * (test.found.difference or 0):+.1f} points [{low:+.1f}, {high:+.1f}], p = {test.found.p_value:.4f}, "

@@ -69,16 +69,15 @@ def _row(entry: "Entry", named: Mapping[str, Mapping[str, str | None]]) -> dict[
 
 def _names(checkpoint: "Checkpoint", folder: Path) -> Mapping[str, Mapping[str, str | None]]:
     """Every experience that was ever accepted by id, address, and text where the folder has it."""
-    from gym.dao.accepted import numbers
-    from gym.dao.content import cid_of_digest, fetch
+    from gym.core.cid import cid_of_digest
+    from gym.dao.accepted import ids_of
+    from gym.dao.content import fetch
     from gym.dao.stores import Folder
 
-    cids = {digest: cid_of_digest(bytes.fromhex(digest)) for digest in numbers(checkpoint.entries)}
+    ids = ids_of(entry.added for entry in checkpoint.entries)
+    cids = {digest: cid_of_digest(bytes.fromhex(digest)) for digest in ids}
     texts = {cid: content.text for cid, content in fetch(cids.values(), [Folder(folder)]).contents.items()}
-    return {
-        digest: {"id": f"G{place}", "cid": cid, "text": texts.get(cid)}
-        for place, (digest, cid) in enumerate(cids.items())
-    }
+    return {digest: {"id": ids[digest], "cid": cid, "text": texts.get(cid)} for digest, cid in cids.items()}
 
 
 def _by(proposal: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from gym.cli.common import json_option
 
@@ -102,3 +103,10 @@ __all__ = [
     "Chain", "Final", "Keeping", "Signing", "chain_options", "content_option", "final_options", "json_option", "keeping_options",
     "library_option", "signing_options",
 ]  # fmt: skip
+
+
+def require_of_use(name: str, useful: bool, otherwise: str) -> None:
+    """Refuse an option that was given and would change nothing."""
+    given = click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+    if given and not useful:
+        raise click.UsageError(f"--{name.replace('_', '-')} {otherwise}")

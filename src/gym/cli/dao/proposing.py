@@ -14,6 +14,7 @@ from gym.cli.dao.options import (
     json_option,
     keeping_options,
     library_option,
+    require_of_use,
     signing_options,
 )
 from gym.errors import ConfigError
@@ -69,6 +70,8 @@ def propose(
         )
     if replaces and (len(texts) != 1 or source):
         raise click.UsageError("--replaces takes one TEXT")
+    require_of_use("days", guardian is not None, "takes --guardian ADDRESS")
+    require_of_use("domain", guardian is None, "is of experiences, not of a guardian")
     with opened(chain) as there, stores_of(keeping) as stores:
         sender = sender_of(there.web3, signing, there.deployment.chain_id)
         contents = _contents(there, texts, source, domain)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gym.cli.common import console
-from gym.cli.dao.options import Chain, Signing, chain_options, json_option, signing_options
+from gym.cli.dao.options import Chain, Signing, chain_options, json_option, require_of_use, signing_options
 from gym.errors import ConfigError, StorageError
 from gym.files import write_atomic
 
@@ -64,6 +64,8 @@ def deploy(
     from gym.dao.rpc import translated
     from gym.dao.rules import in_words, rules_object
 
+    require_of_use("supply", token is None, "is of a new token: leave out --token, or this")
+    require_of_use("guardian_days", guardian is not None, "takes --guardian ADDRESS")
     web3 = node_of(chain)
     told = Founding(token, supply, threshold, bond, quorum, treasury, guardian, guardian_days)
     _require_new(chain.deployment)

@@ -10,6 +10,7 @@ from gym.cli.dao.options import Chain, Keeping, chain_options, json_option, keep
 from gym.core.text import count
 
 if TYPE_CHECKING:
+    from gym.dao.contracts import Settings
     from gym.dao.deployment import Community
     from gym.dao.proposals import Proposal
     from gym.dao.quarantine import Quarantined
@@ -34,6 +35,7 @@ def status(
     from gym.cli.dao.texts import texts_of
     from gym.dao.proposals import find, proposals, unsettled
     from gym.dao.quarantine import quarantined
+    from gym.dao.rules import rules
 
     with opened(chain) as there:
         if proposal is not None:
@@ -41,22 +43,23 @@ def status(
             texts = texts_of(keeping, one.concerns)
             print_json(_object(one, texts)) if as_json else _print([one], there, texts)
             return
-        told = _standing(there) | ({"account": _account(there, account)} if account else {})
+        chosen = rules(there.contracts)
+        told = _standing(there, chosen) | ({"account": _account(there, account)} if account else {})
         out, found = quarantined(there), proposals(there) if everything else unsettled(there)
         texts = texts_of(keeping, [cid for one in found for cid in one.concerns] + [one.cid for one in out])
         if as_json:
             waiting = [one._asdict() | {"text": texts.get(one.cid)} for one in out]
             print_json(told | {"quarantine": waiting, "proposals": [_object(one, texts) for one in found]})
             return
-        for line in (*_head(told, there), *_quarantine(out, there.now(), texts)):
+        for line in (*_head(told, there, chosen), *_quarantine(out, there.now(), texts)):
             click.echo(line)
         _print(found, there, texts)
 
 
-def _standing(there: "Community") -> dict[str, Any]:
-    from gym.dao.rules import rules, rules_object
+def _standing(there: "Community", chosen: "Settings") -> dict[str, Any]:
+    from gym.dao.rules import rules_object
 
-    registry, chosen = there.contracts.registry.functions, rules(there.contracts)
+    registry = there.contracts.registry.functions
     return {
         "chain_id": there.deployment.chain_id,
         "block": there.web3.eth.block_number,
@@ -88,14 +91,14 @@ def _account(there: "Community", address: str) -> dict[str, str]:
     }
 
 
-def _head(told: Mapping[str, Any], there: "Community") -> Iterator[str]:
-    from gym.dao.rules import in_words, rules
+def _head(told: Mapping[str, Any], there: "Community", chosen: "Settings") -> Iterator[str]:
+    from gym.dao.rules import in_words
 
     yield (
         f"chain {told['chain_id']}, block {told['block']}: {count(told['active'], 'experience')} active after "
         f"{count(told['version'], 'change')}; {there.units.told(int(told['total_stake']))} staked"
     )
-    yield from (f"  {line}" for line in in_words(rules(there.contracts), there.units))
+    yield from (f"  {line}" for line in in_words(chosen, there.units))
     yield from (f"  {key.replace('_', ' ')}: {value}" for key, value in told.get("account", {}).items())
 
 

@@ -105,11 +105,10 @@ def _object(
 ) -> dict[str, Any]:
     texts = dict(zip(found.accepted.library.ids, found.accepted.library.texts, strict=True))
     listed = [source.model_dump(mode="json") | {"text": texts[source.id]} for source in told.entries]
-    out = [
-        {"id": source.id, "cid": source.cid, "reason": told.reasons[source.id]}
-        for source in (*told.missing, *told.refused)
-    ]
-    missing = {source.id for source in told.missing}
+    missing, refused = (
+        [{"id": source.id, "cid": source.cid, "reason": told.reasons[source.id]} for source in some]
+        for some in (told.missing, told.refused)
+    )
     return {
         "library": str(library),
         "block": told.block,
@@ -118,8 +117,8 @@ def _object(
         "history_hash": told.history_hash,
         "digest": told.library_digest,
         "experiences": listed,
-        "missing": [one for one in out if one["id"] in missing],
-        "refused": [one for one in out if one["id"] not in missing],
+        "missing": missing,
+        "refused": refused,
         "new_changes": found.read.new,
         "taken_back": found.read.taken_back,
         "waiting": found.read.waiting,

@@ -1,6 +1,5 @@
 """`gym dao watch`: what was accepted, measured on this node's own problems; what does harm there is drafted for removal."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from gym.cli.common import config_options, console, json_option
+from gym.cli.common import config_options, console, json_option, print_json
 from gym.cli.dao.options import Chain, Final, Keeping, chain_options, final_options, keeping_options, library_option
 from gym.cli.eval import OPTIONS, named
 from gym.cli.interrupt import two_step_interrupt
@@ -147,11 +146,11 @@ def _say(seen: Seen, *, as_json: bool) -> None:
     if as_json:
         found = seen.found
         tests = [test.model_dump(mode="json") | {"hurts": test.hurts} for test in found.tests] if found else []
-        click.echo(json.dumps({
+        print_json({
             "block": seen.told.block, "digest": seen.told.library_digest, "tests": tests, "drafts": [str(p) for p in seen.drafts],
             "proposed_already": list(seen.proposed), "spent": found.spent if found else None,
-            "folder": found.folder if found else None,
-        }, ensure_ascii=False).encode())  # fmt: skip
+            "notes": list(found.notes) if found else [], "folder": found.folder if found else None,
+        }, indent=None)  # fmt: skip
     else:
         _print(seen)
 
@@ -169,6 +168,8 @@ def _print(seen: Seen) -> None:
         what = "the library" if test.whole else test.ids[0]
         corrected = f" (corrected p = {test.p_corrected:.4f})" if len(seen.found.tests) > 1 else ""
         click.echo(f"  {what}: {points(test.found)}{corrected}{': HURTS' if test.hurts else ''}")
+    for note in seen.found.notes:
+        click.echo(f"note: {note}")
     for id in seen.proposed:
         click.echo(f"  {id} hurts, and its removal is proposed already")
     for path in seen.drafts:

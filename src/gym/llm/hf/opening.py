@@ -4,6 +4,7 @@ import asyncio
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -58,7 +59,7 @@ def load(path: Path) -> Loaded:
     folder, file = (path.parent, {"gguf_file": path.name}) if path.is_file() else (path, {})
     offline: dict[str, Any] = {"local_files_only": True, **file}
     try:
-        with quiet():
+        with quiet(), _no_bar_of_gguf():
             tokenizer = AutoTokenizer.from_pretrained(str(folder), padding_side="left", **offline)
             model, found = AutoModelForCausalLM.from_pretrained(
                 str(folder), dtype="auto" if gpu else torch.float32, output_loading_info=True, **offline
@@ -81,6 +82,18 @@ def _unmark(model: Any) -> None:
     quantizer = getattr(model, "hf_quantizer", None)
     if quantizer is not None and not getattr(quantizer, "packed_modules", None):
         quantizer.remove_quantization_config(model)
+
+
+@contextmanager
+def _no_bar_of_gguf() -> Iterator[None]:
+    """Transformers reads GGUF files under a bar that its own switch does not reach."""
+    from transformers import modeling_gguf_pytorch_utils as reader
+
+    bar, reader.tqdm = reader.tqdm, partial(reader.tqdm, disable=True)
+    try:
+        yield
+    finally:
+        reader.tqdm = bar
 
 
 @contextmanager

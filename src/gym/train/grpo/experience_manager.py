@@ -27,7 +27,7 @@ from gym.core.experience import (
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
 from gym.errors import LibraryError
-from gym.files import write_atomic
+from gym.files import beside, write_atomic
 
 JOURNAL = "journal.jsonl"
 _ABSENT = (FileNotFoundError, NotADirectoryError)
@@ -40,8 +40,7 @@ def utc_now() -> str:
 
 def journal_path(path: str | Path) -> Path:
     """Where a library's journal lies: `journal.jsonl` beside `experiences.json`, `x.journal.jsonl` beside `x.json`."""
-    file = Path(path)
-    return file.with_name(JOURNAL if file.name == "experiences.json" else f"{file.stem}.{JOURNAL}")
+    return beside(Path(path), JOURNAL)
 
 
 def read_library(path: str | Path) -> Library:

@@ -2,13 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from statistics import fmean
+
+from pydantic import ValidationError
 
 from gym.config import RunConfig
 from gym.core.admission import estimate_tokens
 from gym.core.experience import Experience, Library
 from gym.core.prompting import library_block, solve_messages
-from gym.evaluation.effort import Effort, learned_with
+from gym.evaluation.effort import Effort, learned_with, told_effort
 from gym.evaluation.estimate import estimate_for
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.families import families, usual
@@ -85,6 +88,18 @@ def report_of(
         ),
         notes=(*task.notes, *_warnings(config, steps), *model_changes(session.log)),
     )
+
+
+def earlier_effort(folder: RunDir) -> Effort | None:
+    """Of the same run, when it was finished before and is only looked at again; None in a report that is damaged."""
+    with suppress(ValidationError):
+        return told_effort(folder.read_json("report.json"))
+    return None
+
+
+def peak_of(now: int | None, earlier: Effort | None) -> int | None:
+    """Bytes of memory at a run's peak; one that is looked at again keeps its largest."""
+    return max((one for one in (now, earlier.peak_bytes if earlier else None) if one is not None), default=None)
 
 
 def effort_of(

@@ -69,6 +69,11 @@ class Session:
         return Recorded(inner.get(stage, self.policy), self.log, stage=stage, meter=self.meter, brake=self.brake)
 
 
+def meter_of(config: RunConfig) -> Meter:
+    """What counts a run's calls, under its budget and its prices."""
+    return Meter(Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices)
+
+
 @asynccontextmanager
 async def open_session(
     config: RunConfig,
@@ -88,9 +93,7 @@ async def open_session(
     roles = {role: endpoint(config, role) for role in ("policy", "reflector", "judge")}
     roles = {role: replace(each, context=context or each.context) for role, each in roles.items()}
     async with AsyncExitStack() as stack:
-        meter = Meter(
-            Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
-        )
+        meter = meter_of(config)
         log = stack.enter_context(CallLog.open(log_path, on_call=recover(meter)))
         executor = await stack.enter_async_context(
             open_executor(config.executor, address=config.ray_address, workers=config.ray_workers, say=say)

@@ -14,7 +14,7 @@ from gym import __version__
 from gym.core.experience import Library
 from gym.core.value import Value, digest
 from gym.errors import ConfigError, LibraryError, StorageError
-from gym.files import write_atomic
+from gym.files import beside, write_atomic
 from gym.signing import is_signed, key_path, open_key
 from gym.train.grpo.experience_manager import utc_now
 
@@ -56,7 +56,7 @@ class Signed(Value):
 
 def signature_path(library: Path) -> Path:
     """Where a library's signature lies: `signature.json` beside `experiences.json`, `x.signature.json` beside `x.json`."""
-    return library.with_name(NAME if library.name == "experiences.json" else f"{library.stem}.{NAME}")
+    return beside(library, NAME)
 
 
 def sign_library(

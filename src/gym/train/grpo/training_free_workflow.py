@@ -28,7 +28,7 @@ from gym.train.grpo.frozen import Weights
 from gym.train.grpo.gate import require_problems
 from gym.train.grpo.learning import ACTOR, Learning
 from gym.train.grpo.manifest import manifest
-from gym.train.grpo.reporting import report_of, write_report
+from gym.train.grpo.reporting import earlier_effort, peak_of, report_of, write_report
 from gym.train.grpo.requirements import before_spending, require_training_free
 from gym.train.grpo.rewards.base import self_test
 from gym.train.grpo.run_dir import RunDir, StepStats
@@ -121,7 +121,7 @@ async def work(bench: Workbench, weights: Weights) -> Run:
         validated=validated,
         went_back=why,
         seconds=seconds(bench, time.monotonic() - began + earlier_s),
-        peak=peak(bench),
+        peak=peak_of(peak_bytes(), earlier_effort(bench.folder)),
     )
     write_report(bench.folder, report)
     checked.require_unchanged()
@@ -134,14 +134,6 @@ def seconds(bench: Workbench, measured_s: float) -> float:
     saved = bench.folder.read_json("report.json")
     before_s = saved.get("seconds", 0.0) if isinstance(saved, dict) else 0.0
     return max(measured_s, float(before_s))
-
-
-def peak(bench: Workbench) -> int | None:
-    """Bytes of memory at the run's peak; a run that was looked at again keeps its largest."""
-    saved = bench.folder.read_json("report.json")
-    effort = saved.get("effort") if isinstance(saved, dict) else None
-    known = (peak_bytes(), effort.get("peak_bytes") if effort else None)
-    return max((one for one in known if one is not None), default=None)
 
 
 def write_manifest(bench: Workbench, weights: Weights) -> None:

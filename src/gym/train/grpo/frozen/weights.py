@@ -7,6 +7,8 @@ from pathlib import Path
 
 from gym.errors import ConfigError, WeightsChanged
 from gym.files import write_atomic
+from gym.llm.hf.place import PREFIX as HF
+from gym.llm.hf.place import is_hf
 from gym.llm.local.catalogue import PREFIX, find, is_embedded
 from gym.llm.local.get import fetch
 from gym.llm.local.weights import cached, check_gguf
@@ -15,8 +17,6 @@ from gym.train.grpo.frozen.parts import Fingerprint, differences, named
 from gym.train.grpo.frozen.record import Held, Record, manifest_path, read_record, record_path
 
 NOT_VERIFIABLE = "not verifiable: the weights are behind an API"
-HF_PREFIX = "hf:"
-"""Of a transformers model's folder."""
 UNREADABLE = "unreadable"
 """In place of the digest of weights that were gone at the end of a run."""
 
@@ -104,8 +104,8 @@ def weights_at(model: str) -> Path | None:
 
     Raises `ConfigError` for an embedded model that is unknown or not cached; nothing is fetched, no path is looked at.
     """
-    name = model.removeprefix(HF_PREFIX).removeprefix(PREFIX)
-    if model.startswith(HF_PREFIX) or _is_gguf(model):
+    name = model.removeprefix(HF).removeprefix(PREFIX)
+    if is_hf(model) or _is_gguf(model):
         return Path(name).expanduser().absolute()
     if not is_embedded(model):
         return None

@@ -15,10 +15,9 @@ from gym.llm.endpoint import open_model, preflight
 from gym.llm.guarded import Guarded
 from gym.llm.hf.opening import BATCH, Loaded
 from gym.llm.limiter import Limiter
-from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import recover
 from gym.train.grpo.frozen import of_module
-from gym.train.grpo.session import Session, endpoint, retrieval_of
+from gym.train.grpo.session import Session, endpoint, meter_of, retrieval_of
 from gym.train.grpo.watch import Watch
 
 
@@ -70,9 +69,7 @@ async def open_models(
 ) -> AsyncIterator[Models]:
     """The record in `folder` and the judge, until the context ends; the model is loaded already."""
     async with AsyncExitStack() as stack:
-        meter = Meter(
-            Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
-        )
+        meter = meter_of(config)
         log = stack.enter_context(CallLog.open(folder / "calls.jsonl", on_call=recover(meter)))
         judge = await _judge(config, stack, watch.say)
         session = Session(judge, judge, judge, log, meter, brake, retrieval=retrieval_of(config))

@@ -2,8 +2,7 @@
 
 from gym.config import RunConfig
 from gym.core.value import Value
-from gym.evaluation.figures import count
-from gym.evaluation.ways_page import size
+from gym.evaluation.figures import count, size
 from gym.llm.hf.place import locate
 from gym.train.grpo.frozen.count import adapter_parameters, stored_tensors
 from gym.train.grpo.gradient.sets import Also, targets_of

@@ -9,9 +9,8 @@ from gym.core.value import Value
 from gym.evaluation import bill, compare_page, eval_page, page, scores
 from gym.evaluation.compare import Comparison
 from gym.evaluation.effort import Changed, Effort
-from gym.evaluation.figures import UNKNOWN, count, difference, duration, number
+from gym.evaluation.figures import NONE, UNKNOWN, count, difference, duration, number, size
 from gym.evaluation.page import Section, Table
-from gym.evaluation.ways_page import NONE, size
 from gym.files import write_atomic
 from gym.train.grpo.run_dir import RunDir
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from gym.config import RunConfig
-from gym.evaluation.target import Target, elsewhere, shared
+from gym.evaluation.target import Target, others
 from gym.train.grpo.task import Task
 
 
@@ -18,8 +18,4 @@ class Also(NamedTuple):
 def targets_of(config: RunConfig, task: Task, also: Also, notes: list[str]) -> tuple[Target, ...]:
     """The held-out problems, then the other sets, each once; what a reader must know of these is added to `notes`."""
     own = Target(config.model_copy(update={"dataset": config.test or config.dataset}), task.domain, task.test)
-    sets = tuple(dict.fromkeys(also.sets))
-    others = [elsewhere(config, what, also.reward, notes) for what in sets]
-    for what, other in zip(sets, others, strict=True):
-        notes += shared(own, other, what)
-    return (own, *others)
+    return (own, *others(own, config, also.sets, also.reward, notes))

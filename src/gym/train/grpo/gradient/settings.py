@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
@@ -10,13 +11,14 @@ from pydantic import Field
 
 from gym.config import RunConfig
 from gym.core.value import Value
-from gym.errors import ConfigError, MissingExtra
-from gym.llm.hf.place import is_hf, locate, require_extra
+from gym.errors import ConfigError
+from gym.llm.hf.place import PREFIX, is_hf, locate, require_extra
 from gym.train.grpo.task import Task
 
 GradientWay = Literal["grpo", "lora"]
 LEARNING_RATES: Mapping[GradientWay, float] = {"grpo": 1e-6, "lora": 1e-5}
 """TRL's own for all weights; ten times that for adapters (Schulman et al. 2025, "LoRA without regret")."""
+RANK = 8
 NEEDED = ("trl", "peft", "accelerate", "datasets")
 OURS: Mapping[str, str] = {
     "output_dir": "--experiment-name", "seed": "--seed", "num_train_epochs": "--epochs", "num_generations": "--group-size",
@@ -43,21 +45,28 @@ class Training(Value):
 
     way: GradientWay
     learning_rate: float = Field(gt=0)
-    rank: int = Field(default=8, ge=1)
+    rank: int = Field(default=RANK, ge=1)
     """Of LoRA's adapters, which stand beside every linear layer; their scale is twice the rank."""
     more: Mapping[str, Any] = Field(default_factory=dict)
     """Further settings of TRL's `GRPOConfig`."""
 
     @classmethod
     def of(
-        cls, way: GradientWay, *, learning_rate: float | None = None, rank: int = 8, settings: tuple[str, ...] = ()
+        cls,
+        way: GradientWay,
+        *,
+        learning_rate: float | None = None,
+        rank: int | None = None,
+        settings: tuple[str, ...] = (),
     ) -> "Training":
         """From the command line: `settings` are `KEY=VALUE`, a value in YAML; raises `ConfigError` for a key of ours."""
+        if way == "grpo" and rank is not None:
+            raise ConfigError("--rank is of LoRA's adapters, and grpo trains all weights: leave it out, or train lora")
         more = dict(map(_setting, settings))
         rate = LEARNING_RATES[way] if learning_rate is None else learning_rate
         if not (math.isfinite(rate) and rate > 0):
             raise ConfigError(f"--learning-rate {rate}: expected a number above 0, e.g. {LEARNING_RATES[way]:g}")
-        return cls(way=way, learning_rate=rate, rank=rank, more=more)
+        return cls(way=way, learning_rate=rate, rank=RANK if rank is None else rank, more=more)
 
     def told(self) -> str:
         """In one line, for the run's identity."""
@@ -117,9 +126,7 @@ def gradient_config(config: RunConfig, way: GradientWay) -> RunConfig:
 
 def default_name(config: RunConfig, way: GradientWay) -> str:
     """Of the run's folder, beside that of `gym train`."""
-    model = config.model_name_or_path.removeprefix("hf:").rstrip("/").rpartition("/")[2]
-    dataset = config.dataset.rstrip("/").rpartition("/")[2].rpartition(".")[0] or config.dataset
-    return f"{way}-{dataset}-{model}"
+    return f"{way}-{Path(config.dataset).stem}-{Path(config.model_name_or_path.removeprefix(PREFIX)).name}"
 
 
 def require_held_out(task: Task) -> None:
@@ -133,10 +140,7 @@ def require_held_out(task: Task) -> None:
 def require_packages(config: RunConfig) -> None:
     """Raise `MissingExtra` unless everything that trains is installed."""
     path = locate(config.model_name_or_path)
-    try:
-        require_extra("", *NEEDED, *(["gguf"] if path.is_file() else []))
-    except MissingExtra as missing:
-        raise MissingExtra("gym baseline", missing.extra) from None
+    require_extra("gym baseline", *NEEDED, *(["gguf"] if path.is_file() else []))
 
 
 def without_effect(config: RunConfig) -> tuple[str, ...]:

@@ -3,11 +3,8 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from pydantic import ValidationError
 
 from gym.config import RunConfig
 from gym.core.experience import Library
@@ -17,7 +14,7 @@ from gym.evaluation.compare import Comparison, compare
 from gym.evaluation.compare import Named as Labelled
 from gym.evaluation.effort import Changed, Effort, learned_with
 from gym.evaluation.instrument import Instrument, Taken
-from gym.evaluation.record import forget, write
+from gym.evaluation.measure import keep
 from gym.evaluation.target import Target
 from gym.llm.brake import Brake
 from gym.llm.hf.opening import Loaded
@@ -37,6 +34,7 @@ from gym.train.grpo.gradient.plan import steps_of
 from gym.train.grpo.gradient.report import BaselineReport, Step, write_report
 from gym.train.grpo.gradient.settings import Training
 from gym.train.grpo.manifest import manifest
+from gym.train.grpo.reporting import earlier_effort, peak_of
 from gym.train.grpo.run_dir import RunDir
 from gym.train.grpo.task import Task, train_reward
 from gym.train.grpo.watch import Watch
@@ -89,9 +87,7 @@ class Work(NamedTuple):
         changed = await asyncio.to_thread(self.changes, trained)
         checked = await asyncio.to_thread(self.weights.read_again)
         self.write_manifest(checked, model.weights, changed)
-        for one in (*before, *after):
-            write(self.folder.root, one.made, one.usd, one.answers())
-        forget(self.folder.root, {one.made.name for one in (*before, *after)})
+        keep(self.folder.root, [*before, *after])
         sides = [Sides(*pair) for pair in zip(before, after, strict=True)]
         seconds = time.monotonic() - began + sum(one.seconds for one in course[:resumed])
         effort = self.effort(sides, course, changed, peak, seconds)
@@ -160,9 +156,8 @@ class Work(NamedTuple):
             [one.usd for one in taken],
             chat=True,
         )
-        earlier = _earlier(self.folder)
+        earlier = earlier_effort(self.folder)
         drawn = len(course) * min(self.config.batch_size, len(self.task.train)) * self.config.grpo_group_size
-        peaks = [one for one in (peak, earlier.peak_bytes if earlier else None) if one is not None]
         return Effort(
             way=self.training.way,
             learning_s=sum(one.seconds for one in course),
@@ -170,7 +165,7 @@ class Work(NamedTuple):
             calls=judged["calls"] + drawn,
             tokens=judged["tokens"] + (course[-1].tokens if course else 0),
             usd=judged["usd"],
-            peak_bytes=max(peaks, default=None),
+            peak_bytes=peak_of(peak, earlier),
             weights="changed" if changed.changed or changed.added else "unchanged",
             changed=changed,
         )
@@ -214,11 +209,3 @@ class Work(NamedTuple):
 def _compared(sides: Sides, seed: int) -> Comparison:
     named = (Labelled("before", sides.before.record()), Labelled("after", sides.after.record()))
     return compare(*named, seed=seed)
-
-
-def _earlier(folder: RunDir) -> Effort | None:
-    """Of the same run, when it was finished before and is only looked at again; None in a report that is damaged."""
-    saved = folder.read_json("report.json")
-    with suppress(ValidationError):
-        return Effort.model_validate(saved["effort"]) if isinstance(saved, dict) and saved.get("effort") else None
-    return None

@@ -23,14 +23,13 @@ from gym.llm.call_log import CallLog
 from gym.llm.endpoint import open_model, preflight
 from gym.llm.guarded import Guarded
 from gym.llm.limiter import Limiter
-from gym.llm.meter import Budget, Meter
 from gym.llm.recorded import recover
 from gym.train.grpo.credit import refuted
 from gym.train.grpo.experience_manager import JOURNAL, read_journal, read_library, utc_now
 from gym.train.grpo.learning import ACTOR, journalled, require_scored
 from gym.train.grpo.loop import Batch, Loop, Step
 from gym.train.grpo.run_dir import RunDir, StepStats
-from gym.train.grpo.session import Session, endpoint, retrieval_of
+from gym.train.grpo.session import Session, endpoint, meter_of, retrieval_of
 from gym.train.grpo.step_stats import step_stats
 from gym.train.grpo.task import Task
 from gym.train.grpo.watch import Silent, Watch
@@ -152,9 +151,7 @@ async def open_parts(parts: Parts) -> AsyncIterator[Workbench]:
     """The method's parts over a policy that is here already; the reflector is opened when it is elsewhere."""
     config = parts.config
     async with AsyncExitStack() as stack:
-        meter = Meter(
-            Budget(usd=config.budget_usd, tokens=config.budget_tokens, calls=config.budget_calls), config.prices
-        )
+        meter = meter_of(config)
         parts.folder.mkdir(parents=True, exist_ok=True)
         log = stack.enter_context(CallLog.open(parts.folder / "calls.jsonl", on_call=recover(meter)))
         policy = Guarded(parts.policy, Limiter(parts.width, where=parts.policy.name), max_retries=0)
