@@ -13,7 +13,7 @@ from gym.federated.messages import Removal, text_digest
 from gym.federated.network import FederatedNetwork
 from gym.federated.round import Round
 from gym.federated.round_dir import RoundDir
-from gym.train.grpo.continuous_learning import LocalDSOOptimizer, pull
+from gym.train.grpo.continuous_learning import Fetched, LocalDSOOptimizer, pull
 from gym.train.grpo.experience_manager import ExperienceManager
 from tests.federated.house import MODEL, Topical, bundle, key, measured, round_of, sealed
 
@@ -99,6 +99,18 @@ def test_what_a_person_took_out_is_not_pulled_again(board: Boards) -> None:
     own.delete("G0")
     assert pull(network(board, "n00"), own) == ((), (), ())
     assert len(own) == 0
+
+
+def test_one_library_pulls_from_two_networks_and_neither_takes_out_what_the_other_gave(tmp_path: Path) -> None:
+    boards = {name: FolderBoard(tmp_path / name) for name in ("berlin", "paris")}
+    texts = {name: share(board, ROUND, f"When in {name}, {{}} says call.") for name, board in boards.items()}
+    own = library()
+    for _ in range(2):
+        changed = {name: pull(network(board, "n00"), own, name=name) for name, board in boards.items()}
+    assert changed == {"berlin": ((), (), ()), "paris": ((), (), ())}
+    assert own.library.texts == (texts["berlin"], texts["paris"])
+    pull(Fetched(()), own, name="berlin")
+    assert [*own.library.texts] == [texts["paris"]]
 
 
 def test_nothing_leaves_that_its_owner_did_not_see(board: Boards) -> None:

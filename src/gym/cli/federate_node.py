@@ -199,6 +199,7 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
     """Take what the federation accepted into your own LIBRARY, and let go what it removed again.
 
     Each text passes the library's own gate; what you had already stays yours, and what you removed does not come back.
+    One library can take from several federations.
     """
     from gym.train.grpo.continuous_learning import Fetched, Pulled
     from gym.train.grpo.continuous_learning import pull as pulled
@@ -207,7 +208,8 @@ def pull(folder: Path, library: Path, as_json: bool) -> None:
     home = NodeHome.open(folder)  # another folder would look like one in which everything was removed
     decisions, new = (history := History(home.board)).decisions(), not library.exists()
     manager = ExperienceManager(library)
-    done = pulled(Fetched(history.library()), manager) if decisions else Pulled((), (), ())
+    source, federation = Fetched(history.library()), next((round.digest for round in home.board.rounds()), "")
+    done = pulled(source, manager, name=federation) if decisions else Pulled((), (), ())
     if manager.journal or not new:
         manager.save()
     if as_json:

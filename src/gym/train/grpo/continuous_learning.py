@@ -12,7 +12,7 @@ from gym.federated import bitdelta
 from gym.federated.redaction import Consent, preview
 from gym.train.grpo.experience_manager import ExperienceManager
 
-_FROM = "network:"
+_FROM = "network"
 
 
 class LocalDSOOptimizer:
@@ -94,13 +94,15 @@ class Fetched(NamedTuple):
         return self.library
 
 
-def pull(network: Source, exp_mgr: ExperienceManager) -> Pulled:
+def pull(network: Source, exp_mgr: ExperienceManager, *, name: str = "") -> Pulled:
     """Take what the network accepted, and let go what it removed again. A second pull changes nothing.
 
-    What the node had already stays its own, and what it refused, changed or removed is not taken again.
+    What the node had already stays its own, and what it refused, changed or removed is not taken again. A library that
+    pulls from several networks tells them apart by `name`.
     """
-    accepted = {f"{_FROM}{entry.cid}": entry for entry in network.fetch_accepted_experiences()}
-    held = {entry.id: source for entry in exp_mgr for source in entry.origin if source.startswith(_FROM)}
+    origin = f"{_FROM}:{name}" if name else _FROM
+    accepted = {f"{origin}:{entry.cid}": entry for entry in network.fetch_accepted_experiences()}
+    held = {entry.id: source for entry in exp_mgr for source in entry.origin if source.rpartition(":")[0] == origin}
     known = {source for event in exp_mgr.journal for source in event.rollouts}
     gone = exp_mgr.apply_operations(
         [Delete(id=id, evidence=Evidence(origin=(source,))) for id, source in held.items() if source not in accepted],
