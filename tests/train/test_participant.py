@@ -25,8 +25,9 @@ def config_of(root: Path, model: str) -> RunConfig:
     return RunConfig(model_name_or_path=model, dataset=str(root / "own.jsonl"), reward="exact")
 
 
-def test_of_a_model_in_a_folder_only_its_name_leaves(tmp_path: Path) -> None:
-    folder = tmp_path / "jo" / "small-model"
+def test_of_a_model_in_a_folder_only_its_name_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("jo/small-model")
     folder.mkdir(parents=True)
     assert open_node(home_of(tmp_path), config_of(tmp_path, str(folder))).model == "small-model"
     assert open_node(home_of(tmp_path / "b", "small-model"), config_of(tmp_path, str(folder))).model == "small-model"

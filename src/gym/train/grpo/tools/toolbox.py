@@ -106,8 +106,8 @@ class Desk:
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._run(call, place)) for place, call in enumerate(calls)]
-        except* GymError as stopped:
-            raise _first(stopped) from None
+        except ExceptionGroup as stopped:  # `except*` would wrap what is raised in it, on some versions of Python
+            raise stopped.exceptions[0] from None
         return [task.result() for task in tasks]
 
     async def _run(self, call: ToolCall, place: int) -> ToolResult:
@@ -163,8 +163,3 @@ class Desk:
 
 def _error(text: str, label: str) -> ToolResult:
     return ToolResult(text=text, error=True, label=label)
-
-
-def _first(errors: BaseExceptionGroup[GymError]) -> GymError:
-    found = errors.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found
