@@ -77,7 +77,7 @@ def test_a_connection_key_is_the_one_of_the_card(tmp_path: Path) -> None:
         check_link(tmp_path, link)
 
 
-@pytest.mark.parametrize("link", ["ecdsa-sha2-nistp384 AAAA", OTHER_CURVE, "ecdsa-sha2-nistp999 AAAA"])
+@pytest.mark.parametrize("link", ["ecdsa-sha2-nistp384 AAAA", OTHER_CURVE, "ecdsa-sha2-nistp999 AAAA"], ids=range(3))
 def test_what_is_no_key_of_a_connection(link: str) -> None:
     with pytest.raises(ConfigError, match="is no connection key of a node"):
         public_pem(link)
