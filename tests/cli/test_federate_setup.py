@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from gym.cli.federate_told import removals
+from gym.cli.federate_told import removals, show
 from gym.cli.main import gym
 from gym.core.experience import Experience, Library
 from gym.errors import ConfigError, GymError, MissingExtra
@@ -171,7 +171,7 @@ def test_the_domains_that_a_library_has_are_named_and_may_leave_under_the_teams_
     made = library(MAIL, domain="jsonl")
     assert "not opted in: jsonl (1): --domain jsonl" in ran("preview", "mine", made).stderr
     told = ran("preview", "mine", made, "--domain", "jsonl").stderr
-    assert "no member has problems of the domain jsonl, so nobody can measure it: --as one of support" in told
+    assert "this node does not have problems of the domain jsonl, so somebody else must measure it" in told
     done = ran("preview", "mine", made, "--domain", "jsonl", "--as", "support", "--release")
     assert "1 experience of 1 leave berlin, from the next round on: gym federate node mine" in done.stderr
     assert "nobody can measure it" not in done.stderr
@@ -353,6 +353,38 @@ def test_what_was_tried_before_is_told_with_what_became_of_it(played: str) -> No
     assert "tried in round 1: helps 0 of 3 nodes, 2 needed" in shown
     assert "published in round 0 as N0" in shown
     assert "tried before: measured in an earlier round; no text is measured twice" in shown
+
+
+def test_a_text_that_was_published_before_is_not_told_as_refused(
+    played: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, again = play(), play(), play()
+    show([again], Path("try/server/rounds"))
+    assert f"known: {played}  (published in round 0 as N0)" in " ".join(capsys.readouterr().out.split("\n"))
+
+
+def test_a_damaged_round_is_told_when_a_node_starts(played: str) -> None:
+    pytest.importorskip("flwr")
+    Path("try/n1/rounds/round-0/decision.json").write_text("{", encoding="utf-8")
+    Path("data.jsonl").write_text('{"problem": "2 + 2?", "answer": "4"}', encoding="utf-8")
+    words = ("--server", "127.0.0.1:1", "--data", "data.jsonl", "--reward", "exact", "--model", "scripted:echo")
+    assert "decision.json' is damaged" in (told := wrong("node", "try/n1", *words))
+    assert "copy it from the same folder of the server or of another member" in told
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "taken/below"])
+def test_a_folder_that_cannot_be_made_is_one_line(name: str) -> None:
+    Path("taken").write_text("", encoding="utf-8")
+    assert "is no place for a folder" in wrong("keys", name, "--node", "q")
+
+
+def test_a_domain_that_no_member_measures_is_told_once_the_team_is_known() -> None:
+    said("keys", "server", "--server", "--encoder", "hashing")
+    said("keys", "mine", "--node", "berlin", "--domain", "support")
+    said("join", "server", "mine/member.json")
+    ServerHome("server").invite(NodeHome("mine"))
+    told = ran("preview", "mine", library(MAIL, domain="jsonl"), "--domain", "jsonl").stderr
+    assert "no member has problems of the domain jsonl, so nobody can measure it: --as one of support" in told
 
 
 @pytest.mark.parametrize("words", [("server", "s"), ("run", "s"), ("node", "n", "--server", "127.0.0.1:1")])

@@ -21,11 +21,11 @@ def team_of(names: Sequence[str]) -> Team:
     return Team(cards=cards, encoder=Topical.name, model=MODEL)
 
 
-def offers(*texts: str) -> Callable[[Embedder], Sequence[Item]]:
+def offers(*texts: str, domain: str = "") -> Callable[[Embedder], Sequence[Item]]:
     def coded(encoder: Embedder) -> Sequence[Item]:
         codes = bitdelta.encode(encoder(texts))
         return [
-            Item(text=text, code=code.tobytes(), evidence=Evidence(confidence=0.8))
+            Item(text=text, code=code.tobytes(), domain=domain, evidence=Evidence(confidence=0.8))
             for text, code in zip(texts, codes, strict=True)
         ]
 

@@ -354,11 +354,14 @@ def test_a_fourth_member_joins_a_running_team_checks_its_rounds_and_takes_part(
     federation: Federation, port: int
 ) -> None:
     late = NodeHome.create(federation.root / "late", "late")
+    federation.server.invite(late)
+    write_value(late.path / TEAM, federation.server.team.with_card(late.card, since=1))
+    options = ("--data", "n1.jsonl", "--reward", "exact", "--model", "scripted:counting_script:reply", "--k", "2")
+    federation.start("late", "node", "late", "--server", f"127.0.0.1:{port}", *options)
+    until(lambda: "does not know this node's key yet" in federation.log("late")(), federation.log("late"))
     federation.gym("join", "team/server", "late")
     for home in (late, *map(federation.home, NODES)):
         federation.server.invite(home)
-    options = ("--data", "n1.jsonl", "--reward", "exact", "--model", "scripted:counting_script:reply", "--k", "2")
-    federation.start("late", "node", "late", "--server", f"127.0.0.1:{port}", *options)
     until(lambda: "connected to" in federation.log("late")(), federation.log("late"))
     (found,) = federation.play()
     last = federation.server.board.rounds()[-1]

@@ -26,8 +26,9 @@ pytestmark = [
 class Wire:
     """A line on which the first `lost` answers come as Flower's errors do, empty; it breaks at its n-th look when told so."""
 
-    def __init__(self, pem: bytes, *, lost: int = 0, breaks_at: int = 0) -> None:
-        self.pem, self.lost, self.breaks_at = pem, lost, breaks_at
+    def __init__(self, pem: bytes, *, lost: int = 0, breaks_at: int = 0, absent: int = 0) -> None:
+        """For its first `absent` looks nobody is connected."""
+        self.pem, self.lost, self.breaks_at, self.absent = pem, lost, breaks_at, absent
         self.sent, self.looks = 0, 0
 
     def nodes(self) -> Mapping[bytes, Any]:
@@ -36,7 +37,7 @@ class Wire:
         self.looks += 1
         if self.looks == self.breaks_at:
             raise httpx.ConnectError("refused")
-        return {self.pem: SimpleNamespace(node_id=7, last_activated_at="now")}
+        return {self.pem: SimpleNamespace(node_id=7, last_activated_at="now")} if self.looks > self.absent else {}
 
     def send(self, node_id: int, data: bytes, lives_s: float) -> list[str]:
         self.sent += 1
@@ -119,6 +120,12 @@ def test_a_server_that_comes_back_is_told(team: Team) -> None:
     asked = Asked(team, Operators(Wire(pem, breaks_at=1), Wire(pem)))
     assert asked.answers() == [Answered("n1", b"answer")]
     assert asked.heard[1:] == ["  the server is back"]
+
+
+def test_a_node_that_is_not_connected_is_named_once_and_heard_when_it_comes(team: Team) -> None:
+    asked = Asked(team, Operators(Wire(public_pem(team.cards[0].link), absent=60)))
+    assert asked.answers() == [Answered("n1", b"answer")]
+    assert asked.heard == ["  not connected: n1"]
 
 
 def test_flowers_own_retries_are_off_since_they_never_end() -> None:

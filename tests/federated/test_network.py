@@ -214,5 +214,7 @@ def test_a_folder_without_a_round_says_so(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"shut.json' is no list of kinds of messages"):
             RoundDir(tmp_path).shut_kinds()
     (tmp_path / "round.json").write_text('{"number": -1}', encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"round.json': number: Input should be greater than or equal to 0"):
+    with pytest.raises(
+        ConfigError, match=r"round.json' is damaged .number: Input should be greater than or equal to 0"
+    ):
         RoundDir(tmp_path)

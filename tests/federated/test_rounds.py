@@ -99,6 +99,22 @@ def test_two_rounds_end_with_one_library_on_every_node(tmp_path: Path, folders: 
     assert set(second.measured).isdisjoint(first.measured)
 
 
+@pytest.mark.parametrize("others", [1, 2])
+def test_the_same_words_under_two_domains_are_measured_once_and_hold_nothing_up(four: World, others: int) -> None:
+    text, plain = "When it is late, all say check.", "When adding units, nobody says check."
+
+    def both(domain: str) -> Callable[[Embedder], Sequence[Item]]:
+        return lambda encoder: (*offers(text, domain=domain)(encoder), *offers(plain)(encoder))
+
+    for place, name in enumerate(FOUR):
+        own = both("other" if place < others else "support")
+        four.carrier.nodes[name] = replace(four.nodes[name], offers=own)
+    (decision,) = four.server().play(1)
+    assert {one.text for one in decision.published} == {text, plain}
+    assert not four.told("refuses")
+    assert len(four.libraries()) == 1
+
+
 def test_in_memory_it_is_the_same_round() -> None:
     team = team_of(NAMES)
     nodes = {name: node_of(name, team, MemoryBoard()) for name in NAMES}

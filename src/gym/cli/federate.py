@@ -13,16 +13,14 @@ from gym.cli.federate_release import preview
 from gym.cli.federate_serve import run, server
 from gym.cli.federate_setup import join, keys, remove
 from gym.cli.federate_simulate import simulate
-from gym.cli.federate_told import SHOWN, removals
+from gym.cli.federate_told import SHOWN, fates, removals
 from gym.cli.tables import literal, out, print_table
 from gym.core.text import count, shown
 from gym.errors import RunFailed
 from gym.federated.boards import FolderBoard
 from gym.federated.decision import Candidate, Decision, TopicRuling
-from gym.federated.history import earlier, ever_accepted
 from gym.federated.homes import ROUNDS
 from gym.federated.merge import decide
-from gym.federated.messages import text_digest
 from gym.federated.round_dir import RoundDir, difference
 from gym.federated.utility import Utility
 
@@ -39,7 +37,7 @@ def command() -> None:
 
     \b
       gym federate keys try --team 3
-      gym federate preview try/n1 experiences.json --domain support --release
+      gym federate preview try/n1 experiences.json --domain jsonl --as support --release
       gym federate server try/server
       gym federate node try/n1 task.yaml --server 127.0.0.1:9092      (each member)
       gym federate run try/server --rounds 2
@@ -99,11 +97,12 @@ def _list(rounds: Sequence[RoundDir], as_json: bool) -> None:
 
 def _print(decision: Decision, folder: RoundDir, limit: int | None) -> None:
     used = {one.verdict for topic in decision.topics for one in topic.candidates}
-    known = _known(folder) if "tried before" in used else {}
+    known = fates(folder) if "tried before" in used else {}
+    still = "to be measured" if folder.told() is None else "left open, for too few measured them"
     out.print(
         f"round {decision.number} of {count(decision.n, 'node')}, {count(decision.f, 'liar')} allowed for: "
         f"{count(len(decision.messages), 'message')}, {count(len(decision.published), 'text')} published"
-        + (f", {len(decision.pending)} to be measured" if decision.pending else "")
+        + (f", {len(decision.pending)} {still}" if decision.pending else "")
     )
     supported = [topic for topic in decision.topics if topic.verdict != "unsupported"]
     for topic in supported:
@@ -122,19 +121,6 @@ def _print(decision: Decision, folder: RoundDir, limit: int | None) -> None:
     for verdict in ("reserve", "tried before", "outlier"):
         if verdict in used:
             console.print(f"{verdict}: {MEANING[verdict]}", markup=False)
-
-
-def _known(folder: RoundDir) -> Mapping[str, str]:
-    """By digest, what became of a text in a round before this one that lies beside it."""
-    decisions, found = earlier(FolderBoard(folder.path.parent), folder.round.number), dict[str, str]()
-    ids = {text_digest(one.text): one.id for one in ever_accepted(decisions)}
-    for decision in decisions:
-        for one in (one for topic in decision.topics for one in topic.candidates):
-            if one.verdict == "accepted":
-                found[one.digest] = f"published in round {decision.number} as {ids[one.digest]}"
-            elif one.verdict == "refused":
-                found[one.digest] = f"tried in round {decision.number}: {one.reason}"
-    return found
 
 
 def _unsupported(topic: TopicRuling) -> Iterator[str]:

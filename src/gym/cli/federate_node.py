@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,11 @@ from gym.federated.team import TEAM
 from gym.llm.brake import Brake
 
 if TYPE_CHECKING:
+    from gym.federated.flower.told import News
     from gym.federated.node import Node
 
+REGISTERS_S = 20.0
+"""For so long a node's key may be unknown to a server that is starting, or whose operator is about to let it join."""
 HERE = frozenset({"output_dir", "experiment_name", "experience_lib_path"})
 
 
@@ -79,6 +83,7 @@ def node(
     home, brake = NodeHome.open(folder), Brake()
     with alone(folder, "node"), Display(quiet=quiet) as display:
         opened = open_node(home, config, watch=display, brake=brake, blur=Blur(clip, noise))
+        opened.history.decisions()  # what is damaged here is told now, not when a round begins
         display.say(f"{opened.address} of {count(len(opened.team.cards), 'member')}, connecting to {server}")
         if not home.released.items:
             display.say(
@@ -95,14 +100,14 @@ def _check_address(server: str) -> None:
         raise ConfigError(f"--server {server!r} is no HOST:PORT, such as gym.example.org:9092")
 
 
-def patiently(server: str, say: Callable[[str], None]) -> Callable[[float], None]:
-    """Waits, and says once for what."""
+def patiently(why: str, say: Callable[[str], None]) -> Callable[[float], None]:
+    """Waits, and says once why."""
     told = list[str]()
 
     def wait(seconds: float) -> None:
         if not told:
-            told.append(server)
-            say(f"no answer from {server} yet, trying again")
+            told.append(why)
+            say(why)
         time.sleep(seconds)
 
     return wait
@@ -115,22 +120,31 @@ def _take_part(home: NodeHome, opened: "Node", server: str, brake: Brake, say: C
     from gym.federated.flower.executor import serve
     from gym.federated.flower.hanging_up import hang_up
     from gym.federated.flower.processes import free_port, supernode
-    from gym.federated.flower.told import News
+    from gym.federated.flower.told import UNKNOWN_KEY, News
     from gym.federated.keys import RUNTIME, check_link, secret
 
     read_authority(home.path)
     check_link(home.path, home.card.link)
     port, mine = free_port(), secret(home.path / RUNTIME)
-    hang_up(home.path, server, wait=patiently(server, say))
+    hang_up(home.path, server, wait=patiently(f"no answer from {server} yet, trying again", say))
+    again = patiently(f"the server does not know this node's key yet: trying again for {REGISTERS_S:.0f} s", say)
     told = Interrupted("stopped: what was measured is kept, and the same command continues")
-    with stop_signal(lambda: brake.pull(told)) as stopped, supernode(home.path.absolute(), server, port) as child:
-        news = News(child.log, server)
+    end = time.monotonic() + REGISTERS_S
+    with stop_signal(lambda: brake.pull(told)) as stopped:
+        while not stopped.is_set():
+            with supernode(home.path.absolute(), server, port) as child:
+                heard = partial(_tell, News(child.log, server), say)
+                try:
+                    serve(child, port, mine, partial(answered, opened), stopped=stopped.is_set, heard=heard)
+                except ConfigError:
+                    if time.monotonic() > end or child.last_words() != UNKNOWN_KEY:
+                        raise
+                    again(1.0)
 
-        def heard() -> None:
-            for line in news.fresh():
-                say(line)
 
-        serve(child, port, mine, lambda data: answered(opened, data), stopped=stopped.is_set, heard=heard)
+def _tell(news: "News", say: Callable[[str], None]) -> None:
+    for line in news.fresh():
+        say(line)
 
 
 @click.command()

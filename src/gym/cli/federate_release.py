@@ -98,8 +98,11 @@ def _hints(home: NodeHome, library: Library, seen: Preview, consent: Consent) ->
             f"{count(len(low), 'experience')} below --min-confidence {consent.min_confidence:g}, {most:.2f} at most: "
             f"one that was written by hand has {PRIOR:.2f} until it was used"
         )
-    members = home.team.members if (home.path / TEAM).exists() else (home.card.member,)
+    alone = not (home.path / TEAM).exists()
+    members = (home.card.member,) if alone else home.team.members
     for domain in sorted({row.domain for row in seen.sent}):
         if not any(member.measures(domain) for member in members):
             known = ", ".join(sorted({name for member in members for name in member.domains}))
-            yield f"no member has problems of the domain {quote(domain)}, so nobody can measure it: --as one of {known}"
+            who = "this node does not have" if alone else "no member has"
+            then = "somebody else must measure it" if alone else "nobody can measure it"
+            yield f"{who} problems of the domain {quote(domain)}, so {then}: --as one of {known}"

@@ -3,6 +3,7 @@
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 PORT = 9092
 STARTS_S = 60.0
 LOOK_S = 1.0
+GRACE_S = 10.0
+"""How long rounds wait for a server that was started beside them."""
 LONGEST_S = 7 * 86_400
 
 
@@ -57,6 +60,7 @@ def server(folder: Path, host: str, port: int, as_json: bool) -> None:
         stop_signal() as stopped,
         superlink(folder.absolute(), host, port) as child,
     ):
+        (home.path / ADDRESS).unlink(missing_ok=True)
         _until_answers(operator, child, stopped)
         operator.register(team)
         write_atomic(home.path / ADDRESS, address)
@@ -142,7 +146,7 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
     from gym.federated.flower.carrier import FlowerCarrier
     from gym.federated.flower.operator import Operator
 
-    address = _address(home)
+    address = _address(home, GRACE_S)
     with (
         alone(folder, "player"),
         closing(Operator(home, address)) as operator,
@@ -164,13 +168,17 @@ def run(folder: Path, rounds: int, patience: float, as_json: bool) -> None:
         show(decisions, home.board.path)
 
 
-def _address(home: ServerHome) -> str:
-    try:
-        return (home.path / ADDRESS).read_text(encoding="ascii").strip()
-    except FileNotFoundError as error:
-        raise ConfigError(
-            f"the server of {str(home.path)!r} was never started: gym federate server {home.path}"
-        ) from error
+def _address(home: ServerHome, patience_s: float) -> str:
+    """Where the server listens; one that is starting is waited for."""
+    end, file, told = time.monotonic() + patience_s, home.path / ADDRESS, False
+    while not file.exists():
+        if time.monotonic() > end:
+            raise ConfigError(f"the server of {str(home.path)!r} is not running: gym federate server {home.path}")
+        if not told:
+            told = True
+            said(f"waiting up to {patience_s:.0f} s for the server of {home.path} to be up")
+        time.sleep(0.2)
+    return file.read_text(encoding="ascii").strip()
 
 
 @contextmanager

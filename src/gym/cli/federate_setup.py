@@ -17,6 +17,8 @@ from gym.federated.messages import text_digest
 from gym.federated.round import NODE_CHARACTERS
 from gym.federated.team import CARD, TEAM, Card, Team, read_value
 
+MOST_TRIED_OUT = 100
+"""Nodes of a team on one machine."""
 LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -42,7 +44,7 @@ LOOPBACK = ("127.0.0.1", "localhost")
 )
 @click.option(
     "--team",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, MOST_TRIED_OUT),
     metavar="N",
     help="FOLDER gets a server and N nodes of one team, to try it on one machine.",
 )
@@ -74,6 +76,7 @@ def keys(
         raise ConfigError(f"--model: the name of a model has at most {NODE_CHARACTERS} characters")
     rules = Team(encoder=encoder_name(resolved(encoder)), model=model)  # type: ignore[arg-type]
     folders = [folder / name for name in ("server", *_names(team))] if team else [folder]
+    _check_place(folder)
     kept = [path for path in folders if kind_of(path)]
     if node:
         NodeHome.create(folder, node, domains)
@@ -89,6 +92,13 @@ def keys(
     for path in folders:
         console.print(f"{'kept the keys' if path in kept else 'keys'} in {path}", markup=False)
     console.print(then, markup=False)
+
+
+def _check_place(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{str(folder)!r} is no place for a folder: {error.strerror or error}") from error
 
 
 def _names(nodes: int | None) -> tuple[str, ...]:
@@ -127,7 +137,7 @@ def join(server: Path, cards: tuple[Path, ...], as_json: bool) -> None:
     into every node's folder, where running nodes find it, and ca.pem into those of the new ones.
     """
     home, joined = ServerHome.open(server), list[str]()
-    for card in cards:
+    for card in dict.fromkeys(cards):
         read = read_value(Card, card / CARD if card.is_dir() else card, "a node makes it with gym federate keys --node")
         team, joined = home.join(read), [*joined, read.member.address]
     if as_json:

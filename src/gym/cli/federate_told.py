@@ -1,13 +1,13 @@
 """What a round came to, told to a person or as JSON, in which nothing that a node sent steers a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gym.cli.common import console
 from gym.core.text import count
 from gym.federated.boards import FolderBoard
-from gym.federated.decision import Decision
+from gym.federated.decision import Candidate, Decision, TopicRuling
 from gym.federated.history import earlier, ever_accepted
 from gym.federated.messages import Removal, text_digest
 from gym.federated.round_dir import RoundDir
@@ -39,25 +39,46 @@ def show(decisions: Sequence[Decision], rounds: Path) -> None:
 
     for decision in decisions:
         out.print(f"round {decision.number}: {count(len(decision.published), 'text')} published", markup=False)
-        for line in (*_lines(decision), *removals(rounds / f"round-{decision.number}")):
+        folder = rounds / f"round-{decision.number}"
+        for line in (*_lines(decision, fates(RoundDir(folder))), *removals(folder)):
             out.print(f"  {line}", markup=False)
-        console.print(f"  all texts and reasons: gym federate explain {rounds}/round-{decision.number}", markup=False)
+        console.print(f"  all texts and reasons: gym federate explain {folder}", markup=False)
 
 
-def _lines(decision: Decision) -> Iterator[str]:
+def fates(folder: RoundDir) -> Mapping[str, str]:
+    """By digest, what became of a text in a round before this one that lies beside it."""
+    decisions, found = earlier(FolderBoard(folder.path.parent), folder.round.number), dict[str, str]()
+    ids = {text_digest(one.text): one.id for one in ever_accepted(decisions)}
+    for decision in decisions:
+        for one in (one for topic in decision.topics for one in topic.candidates):
+            if one.verdict == "accepted":
+                found[one.digest] = f"published in round {decision.number} as {ids[one.digest]}"
+            elif one.verdict == "refused":
+                found[one.digest] = f"tried in round {decision.number}: {one.reason}"
+    return found
+
+
+def _lines(decision: Decision, known: Mapping[str, str]) -> Iterator[str]:
     from gym.cli.tables import literal
 
     for one in decision.published:
         yield f"{literal(one.text)}  (said by {len(one.nodes)}, helps {one.helps})"
     kept_out = [topic for topic in decision.topics if topic.verdict != "accepted"]
     for topic in kept_out[:SHOWN]:
-        tried = next((one for one in topic.candidates if one.reason), None)
-        text, why = (tried.text, tried.reason) if tried else (topic.candidates[0].text, topic.reason)
-        yield f"not published: {literal(text)}  ({why})"
+        nearest, why = _told_of(topic, known)
+        state = "known" if why.startswith("published") else "not published"
+        yield f"{state}: {literal(nearest.text)}  ({why})"
     if len(kept_out) > SHOWN:
         yield f"not published: {len(kept_out) - SHOWN} more"
     if decision.refused_texts:
         yield f"refused before they were compared: {count(len(decision.refused_texts), 'text')}"
+
+
+def _told_of(topic: TopicRuling, known: Mapping[str, str]) -> tuple[Candidate, str]:
+    """The text of a topic that says most of what became of it, and why: tried now, published before, or the nearest."""
+    tried = [(one, one.reason) for one in topic.candidates if one.reason]
+    before = [(one, fate) for one in topic.candidates if (fate := known.get(one.digest, "")).startswith("published")]
+    return next(iter(tried + before), (topic.candidates[0], topic.reason))
 
 
 def removals(folder: Path) -> list[str]:

@@ -67,10 +67,10 @@ class Gains:
         target, found = target_of(config, []), list[Gain]()
         async with open_instrument(config, (target,), self.watch, self.brake) as (_, instrument):
             try:
-                before = await self._answered(instrument, target, "accepted", library)
+                before = await self._answered(instrument, target, "without a new text", library)
                 for trial in trials:
                     beside = library.minted(trial.text, domain=trial.domain).library
-                    after = await self._answered(instrument, target, shown(trial.text), beside)
+                    after = await self._answered(instrument, target, f"with {shown(trial.text)}", beside)
                     found += gain_of(trial.text, before, after)
             except BudgetReached as error:
                 self.watch.say(str(error))

@@ -154,11 +154,11 @@ def _measure(
 ) -> Callable[[int, Sequence[Trial], Sequence[AcceptedExperience]], Sequence[Gain]]:
     def measured(round: int, trials: Sequence[Trial], accepted: Sequence[AcceptedExperience]) -> Sequence[Gain]:
         base = library_of(entry.text for entry in accepted)
-        before = _of(own, answers.under(base, "accepted"))
+        before = _of(own, answers.under(base, "without a new text"))
         found = list[Gain]()
         for trial in trials:
             beside = base.minted(trial.text, domain=trial.domain).library
-            found += gain_of(trial.text, before, _of(own, answers.under(beside, shown(trial.text))))
+            found += gain_of(trial.text, before, _of(own, answers.under(beside, f"with {shown(trial.text)}")))
         return found
 
     return measured

@@ -203,7 +203,9 @@ class NodeHome:
                 f"delete {self.path / RELEASED})"
             )
         if len(seen.sent) > MAX_ITEMS:
-            raise ConfigError(f"{len(seen.sent)} experiences would leave, {MAX_ITEMS} at most: raise --min-confidence")
+            raise ConfigError(
+                f"{len(seen.sent)} experiences would leave, {MAX_ITEMS} at most: raise --min-confidence, or opt in fewer domains"
+            )
         known = {entry.id: entry for entry in library}
         items = tuple(
             ReleasedItem(

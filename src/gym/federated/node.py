@@ -247,10 +247,14 @@ class Node:
 
 
 def _pending(decision: Decision) -> list[Trial]:
-    """The texts to be measured, in the order of their digests: with a small budget all nodes begin with the same ones."""
+    """The texts to be measured, in the order of their digests: with a small budget all nodes begin with the same ones.
+
+    The same words under two domains are one text here, as a node's gain for them counts under both.
+    """
     candidates = [(one.digest, one.text, topic.domain) for topic in decision.topics for one in topic.candidates
                   if one.verdict == "open"]  # fmt: skip
-    return [Trial(text, domain) for _, text, domain in sorted(candidates)]
+    trials = {text: Trial(text, domain) for _, text, domain in sorted(candidates, reverse=True)}
+    return [*reversed(trials.values())]
 
 
 def _short(digest: str | None) -> str:

@@ -151,4 +151,7 @@ def _read(kind: type[_Kept], file: Path) -> _Kept:
         raise ConfigError(f"{str(file)!r} cannot be read: {error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigError(f"{str(file)!r}: {'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}") from error
+        wrong = f"{'.'.join(map(str, first['loc'])) or 'the file'}: {first['msg']}"
+        raise ConfigError(
+            f"{str(file)!r} is damaged ({wrong}): copy it from the same folder of the server or of another member"
+        ) from error

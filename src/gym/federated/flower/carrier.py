@@ -5,7 +5,7 @@ When the SuperLink goes away in the middle it waits for it, opens a new line and
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,8 @@ from gym.federated.team import Team
 
 BREATH_S = 0.3
 """Between two looks for answers."""
+ABSENT_S = 10.0
+"""After which it is said who is not connected."""
 MOST_LOST = 20
 """Answers of a node that are lost on the way in one step, before it counts as none."""
 
@@ -36,6 +38,8 @@ class FlowerCarrier:
     _line: Line | None = None
     _gone: str = ""
     """Why the server cannot be reached; empty while it can."""
+    _absent: frozenset[str] = frozenset()
+    """Who was said to be not connected."""
     _names: Mapping[bytes, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -79,6 +83,7 @@ class FlowerCarrier:
             self.say("  the server is back")
             self._gone = ""
         sent: dict[str, str] = {}
+        tells = self.clock() + ABSENT_S
         seen, lost = set[tuple[str, str]](), Counter[str]()
         while left and (now := self.clock()) < end:
             here = {(name, node.last_activated_at): node.node_id for name, node in self._here(line)}
@@ -86,6 +91,8 @@ class FlowerCarrier:
             for (name, _), node_id in fresh.items():
                 sent |= dict.fromkeys(line.send(node_id, left[name], end - now), name)
             seen |= fresh.keys()
+            if now >= tells:
+                self._tell_absent(left.keys() - {name for name, _ in here})
             for reply in line.replies(sent.keys()):
                 name = sent.pop(reply.to)
                 lost[name] += not reply.data
@@ -94,6 +101,12 @@ class FlowerCarrier:
                 else:
                     seen -= {place for place in seen if place[0] == name}
             self.wait(BREATH_S)
+
+    def _tell_absent(self, nodes: Set[str]) -> None:
+        """Each change once."""
+        if new := sorted(nodes - self._absent):
+            self.say(f"  not connected: {', '.join(new)}")
+        self._absent = frozenset(nodes)
 
     def _here(self, line: Line) -> Iterator[tuple[str, Any]]:
         return ((self._names[key], node) for key, node in line.nodes().items() if key in self._names)

@@ -9,11 +9,14 @@ from gym.federated.certificates import AUTHORITY
 from gym.federated.team import CARD
 
 _FAILED, _BACK, _THERE = "Connection attempt failed", "Connection successful", "SuperNode ID:"
+UNKNOWN_KEY = (
+    f"it does not take this node's connection key: have its operator run gym federate join SERVER {CARD}, "
+    "and see that no other process connects with this key"
+)
 _REASONS = {
     "Hostname mismatch|IP address mismatch": "its certificate is not for this address: gym federate keys SERVER --server --host",
     "CERTIFICATE_VERIFY_FAILED": f"it is another server than the one whose {AUTHORITY} is here: copy the server's {AUTHORITY}",
-    r"\[code: 2004\]": f"it does not take this node's connection key: have its operator run gym federate join SERVER {CARD}, "
-    "and see that no other process connects with this key",
+    r"\[code: 2004\]": UNKNOWN_KEY,
     "address already in use": "another program has this port",
 }
 
