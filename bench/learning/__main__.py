@@ -57,7 +57,7 @@ def figures(asked: argparse.Namespace, todo: Sequence[Cell], scale: Scale) -> st
     suite = Suite(outcome for cell in todo for outcome in work.finished(cell, asked.methods))
     drawn = [found for cell in todo if (found := same.kept(cell)) is not None]
     verdicts = [verdict for found in drawn for verdict in same.verdicts(found.rewards)]
-    return page.markdown(suite, verdicts, scale)
+    return page.markdown(suite, verdicts, scale, planned=len(todo))
 
 
 def main() -> int:

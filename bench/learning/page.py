@@ -18,14 +18,17 @@ RIVALS = ("plain", "gepa")
 Verdicts = Sequence[str]
 
 
-def markdown(suite: Suite, same: Verdicts, scale: Scale) -> str:
-    """Everything that is known so far."""
+def markdown(suite: Suite, same: Verdicts, scale: Scale, planned: int = 0) -> str:
+    """Everything that is known so far, of `planned` cells a method; what is missing of them is said."""
     sizes = scale.sizes
     intro = (
         f"Measured {machine()}; {MODEL}, embedded. Seeds {', '.join(map(str, suite.seeds))}; {sizes.train} training and "
         f"{sizes.val} validation problems, {sizes.test} held-out ones x {scale.held_out_k} answers in each cell. Brackets "
         "are 95 % intervals: over problems in the table of families, over cells (family x seed) elsewhere."
     )
+    done = {name: len(suite.cells(name)) for name in METHODS}
+    missing = ", ".join(f"{name} {cells}" for name, cells in done.items() if cells < planned)
+    intro += f" **Unfinished**: of {planned} cells there are {missing}; the verdicts are of those." if missing else ""
     parts = [intro, "\n".join(_claims(suite, same)), "\n".join(_families(suite)), "\n".join(_methods(suite))]
     return "\n\n".join(parts)
 

@@ -164,6 +164,12 @@ def test_the_page_says_where_we_lose() -> None:
     assert "| a | 0.25 | 0.75 | 0.00 | 0.25 |" in text
 
 
+def test_an_unfinished_page_says_what_is_missing() -> None:
+    told = page.markdown(suite((0, 0, 0, 0)), [], QUICK, planned=5)
+    assert "**Unfinished**: of 5 cells there are baseline 4, oracle 4, zoo 4, plain 4, gepa 0; the verdicts" in told
+    assert "Unfinished" not in page.markdown(suite((0, 0, 0, 0)), [], QUICK)
+
+
 def test_the_page_takes_the_figures_between_its_markers() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert filled(filled(text, "| 1 |", page.BEGIN, page.END), "| 2 |", page.BEGIN, page.END).count("| 2 |") == 1
