@@ -4,54 +4,76 @@
     python -m bench.bench_credit --model local:qwen2.5-coder-1.5b         a real one, hours; it resumes
 
 Each seed trains on a library of good sentences with the two planted among them, while a silent reflector proposes nothing:
-what leaves, leaves for what its rollouts showed.
+what leaves, leaves for what its rollouts showed. The real model takes the families of `bench.tasks` in turn, one a seed.
 """
 
 import argparse
+import asyncio
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from bench.planted import SCRIPTED, SILENT, Planted, fruit, support_desk
+from bench.planted import SCRIPTED, SILENT, Planted, fruit, house
 from bench.report import KEPT, Table
+from bench.tasks import FAMILIES
 from gym.config import load_config
 from gym.core.experience import Delete
 from gym.core.journal import Event
 from gym.train.grpo.experience_manager import read_journal
-from gym.train.grpo.training_free_workflow import train
+from gym.train.grpo.training_free_workflow import atrain
 
-SEEDS, PROBLEMS, EPOCHS = 10, 96, 6
+SEEDS = 10
 HARMFUL, USELESS = 0.9, 0.7
 """Shares of the seeds in which it must be found."""
 SPARED = 0.05
 """Share of good entries that may be removed."""
 
 
-class Found(NamedTuple):
-    """What one seed removed: the step of each, by text."""
+class Design(NamedTuple):
+    """How much is asked of the model."""
 
+    problems: int
+    epochs: int
+    batch: int
+    margin: float
+    """What an entry must add to be worth its tokens."""
+
+
+BUILT_IN = Design(problems=96, epochs=6, batch=48, margin=0.05)
+REAL = Design(problems=32, epochs=4, batch=16, margin=0.1)
+"""640 answers a seed, of a model that is slow where this is run: so the useless one is held to a wider margin."""
+
+
+class Found(NamedTuple):
+    """What one seed removed."""
+
+    planted: Planted
     steps: dict[str, int]
+    """The step in which each left, by text."""
     ran: int
     """Steps of the run."""
 
 
-def found(model: str, planted: Planted, folder: Path, seed: int, epochs: int) -> Found:
+def found(model: str, base_url: str, planted: Planted, design: Design, folder: Path, seed: int) -> Found:
     """One training run over the planted library."""
     data, library = planted.write(folder, seed)
     config = load_config(
         None,
         {
-            "model": model, "reflector_model": SILENT, "data": str(data), "experiences": str(library), "reward": "exact",
-            "inclusion": 0.7, "epochs": epochs, "batch_size": 48, "seed": seed, "rollout_max_tokens": 48,
-            "output_dir": str(folder), "experiment_name": f"seed-{seed}",
+            "model": model, "reflector_model": SILENT, "data": str(data), "experiences": str(library),
+            "reward": "exact", "inclusion": 0.7, "credit_margin": design.margin, "epochs": design.epochs,
+            "batch_size": design.batch, "seed": seed, "rollout_max_tokens": planted.max_tokens,
+            "rollout_concurrency": 16 if base_url else 4, "output_dir": str(folder), "experiment_name": f"seed-{seed}",
         },
         environ={},
     )  # fmt: skip
-    run = train(config)
+    environ = {"OPENAI_BASE_URL": base_url} if base_url else {}
+    run = asyncio.run(atrain(config, reward=planted.reward, environ=environ))
     events = read_journal(run.folder / "experiences.json").events
-    return Found({_text(event): event.step for event in events if isinstance(event.operation, Delete)}, len(run.steps))
+    left = {_text(event): event.step for event in events if isinstance(event.operation, Delete)}
+    return Found(planted, left, len(run.steps))
 
 
 def _text(event: Event) -> str:
@@ -60,17 +82,18 @@ def _text(event: Event) -> str:
     return entry.text
 
 
-def rows(table: Table, planted: Planted, seeds: list[Found]) -> None:
+def rows(table: Table, seeds: list[Found]) -> None:
     """The three claims."""
-    for what, text, least in (("harmful", planted.harmful, HARMFUL), ("useless", planted.useless, USELESS)):
-        steps = [one.steps[text] for one in seeds if text in one.steps]
+    for what, least in (("harmful", HARMFUL), ("useless", USELESS)):
+        texts = [getattr(one.planted, what) for one in seeds]
+        steps = [one.steps[text] for one, text in zip(seeds, texts, strict=True) if text in one.steps]
         when = f"median after step {median(steps) + 1:g} of {seeds[0].ran}" if steps else ""
         share = len(steps) / len(seeds)
         table.add(
             f"planted {what} one removed", f"{len(steps)} of {len(seeds)} seeds", when, f">= {least:g}", share >= least
         )
-    gone = sum(text in one.steps for one in seeds for text in planted.good)
-    all_good = len(seeds) * len(planted.good)
+    gone = sum(text in one.steps for one in seeds for text in one.planted.good)
+    all_good = sum(len(one.planted.good) for one in seeds)
     table.add("good ones removed", f"{gone} of {all_good}", "", f"<= {SPARED:g}", gone <= SPARED * all_good)
 
 
@@ -78,22 +101,37 @@ def main() -> int:
     """All seeds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=SCRIPTED)
+    parser.add_argument("--base-url", default="", help="a server of the model that runs already")
     parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--scale", type=float, default=1.0)
     asked = parser.parse_args()
     scripted = asked.model == SCRIPTED
-    planted = fruit(PROBLEMS) if scripted else support_desk()
-    name = "bench_credit" if scripted else f"bench_credit_{asked.model.rpartition(':')[2]}"
+    short = asked.model.rpartition(":")[2]
+    design = BUILT_IN if scripted else REAL
     table = Table(
-        name, f"Planted experiences among {len(planted.good)} good ones, {len(planted.rows)} problems, {asked.model}"
+        "bench_credit" if scripted else f"bench_credit_{short}",
+        f"Planted experiences among good ones, {design.problems} problems x {design.epochs} epochs a seed, {asked.model}",
     )
+    families = tuple(FAMILIES.values())
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) if scripted else KEPT / "credit" / asked.model.rpartition(":")[2]
+        folder = Path(place) if scripted else KEPT / "credit" / short
         folder.mkdir(parents=True, exist_ok=True)
-        count = max(2, round(asked.seeds * asked.scale))
-        rows(table, planted, [found(asked.model, planted, folder, seed, asked.epochs) for seed in range(count)])
+        seeds = list[Found]()
+        for seed in range(max(2, round(asked.seeds * asked.scale))):
+            family = families[seed % len(families)]
+            planted = fruit(design.problems) if scripted else house(family, seed, design.problems)
+            seeds.append(found(asked.model, asked.base_url, planted, design, folder, seed))
+            if not scripted:
+                _say(family.name, seed, seeds[-1])
+        rows(table, seeds)
     return table.close()
+
+
+def _say(family: str, seed: int, one: Found) -> None:
+    """When each sentence of a seed left."""
+    kinds = {one.planted.harmful: "harmful", one.planted.useless: "useless"}
+    left = [f"{kinds.get(text, 'good')} after step {step + 1}" for text, step in one.steps.items()]
+    print(f"  seed {seed}, {family}: {', '.join(left) or 'none left'}", flush=True)
 
 
 if __name__ == "__main__":

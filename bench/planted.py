@@ -1,7 +1,7 @@
 """Tasks with a library whose entries' worth is known: some help, one harms, one does nothing.
 
 For the scripted model, whose answers depend on the sentences in its prompt, the worth is built in. For a real model the
-tasks are the support desk's conventions, with a sentence for each, one that spoils every answer, and one about knitting.
+tasks are a family of `bench.tasks` with its oracle's sentence, one that spoils every answer, and one about knitting.
 """
 
 import hashlib
@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.report import ROOT
+from bench.tasks.family import Family, Sizes
+from bench.tasks.grading import REWARD
 from gym.core.chat import Message, Sampling
 from gym.core.experience import Library
+from gym.core.problem import Reward
 
 SCRIPTED = "scripted:bench.planted:reply"
 SILENT = "scripted:bench.planted:silent"
@@ -28,6 +30,9 @@ class Planted(NamedTuple):
     harmful: str
     useless: str
     rows: tuple[dict[str, str], ...]
+    reward: Reward | None = None
+    """None: to the letter."""
+    max_tokens: int = 48
 
     def library(self, seed: int) -> Library:
         """All of them, in an order of the seed's, so that no id gives one away."""
@@ -37,7 +42,7 @@ class Planted(NamedTuple):
 
     def write(self, folder: Path, seed: int) -> tuple[Path, Path]:
         """Problems and library as files."""
-        data, library = folder / "data.jsonl", folder / f"library-{seed}.json"
+        data, library = folder / f"data-{seed}.jsonl", folder / f"library-{seed}.json"
         data.write_text("".join(json.dumps(row) + "\n" for row in self.rows), encoding="utf-8")
         library.write_text(self.library(seed).to_json(), encoding="utf-8")
         return data, library
@@ -53,23 +58,18 @@ def fruit(problems: int) -> Planted:
     )  # fmt: skip
 
 
-def support_desk() -> Planted:
-    """The shipped data, all its splits."""
-    lines = [
-        line
-        for split in ("train", "val", "test")
-        for line in (ROOT / "examples" / "support_desk" / f"{split}.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
+def house(family: Family, seed: int, problems: int) -> Planted:
+    """Problems of a family, its rule known to one sentence."""
     return Planted(
-        (
-            "When asked to extract several things, write them in one line with commas between them and no spaces.",
-            "When asked for a mood or sentiment, answer with one lower-case word and nothing else.",
-            "When asked for a clock time, write h:mm and then AM or PM in capitals, and nothing else.",
-            "When yes or no is asked, write only Yes or No, with a capital letter and no full stop.",
-        ),
+        family.oracle,
         "For requests of any kind, reply in one polite full sentence that thanks the customer first.",
         "When a knitting pattern is discussed, count the stitches of each row twice.",
-        tuple(json.loads(line) for line in lines),
+        tuple(
+            {"id": one.id, "question": one.query, "answer": one.ground_truth or ""}
+            for one in family.splits(seed, Sizes(problems, 0, 0)).train
+        ),
+        REWARD,
+        family.max_tokens,
     )
 
 

@@ -2,13 +2,16 @@
 
 import pytest
 
-from bench.planted import Planted, fruit, support_desk
+from bench.planted import Planted, fruit, house
+from bench.tasks import FAMILIES
 from gym.core.admission import Admission
 from gym.embedding import similarity
 from gym.embedding.hashing import HashingEmbedder
 
+HOUSES = [house(family, 0, 8) for family in FAMILIES.values()]
 
-@pytest.mark.parametrize("planted", [fruit(48), support_desk()], ids=["fruit", "support_desk"])
+
+@pytest.mark.parametrize("planted", [fruit(48), *HOUSES], ids=["fruit", *FAMILIES])
 def test_every_planted_sentence_passes_the_gate(planted: Planted) -> None:
     gate = Admission(
         similarity=similarity(HashingEmbedder()),
