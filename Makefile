@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench bench-learning bench-gradient contracts contracts-check fuzz docs clean
+.PHONY: help demo test check format bench bench-learning bench-ablation bench-gradient contracts contracts-check fuzz docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -72,6 +72,10 @@ bench-learning: SCALE = 0.5
 bench-learning: $(READY) ## what is learned on the embedded model, beside an oracle, the plain loop and gepa (hours; resumes; SCALE=1)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/python -m bench.learning --scale $(SCALE)
+
+bench-ablation: $(READY) ## what each lever of our settings is worth on the embedded model (hours; resumes)
+	@$(BIN)/gym model get qwen2.5-coder-1.5b
+	@$(BIN)/python -m bench.ablation
 
 bench-gradient: $(READY) ## a library, LoRA and gradient GRPO on one small model, side by side (under an hour; resumes)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b

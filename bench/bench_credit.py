@@ -109,7 +109,7 @@ def main() -> int:
     short = asked.model.rpartition(":")[2]
     design = BUILT_IN if scripted else REAL
     table = Table(
-        "bench_credit" if scripted else f"bench_credit_{short}",
+        "bench_credit" if scripted else "bench_credit_model",
         f"Planted experiences among good ones, {design.problems} problems x {design.epochs} epochs a seed, {asked.model}",
     )
     families = tuple(FAMILIES.values())

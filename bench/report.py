@@ -1,6 +1,7 @@
 """Rows of figures: printed while a bench runs, kept below output/bench, and written into bench/README.md by a program.
 
-python -m bench.report --write        put the last run's rows between the markers of bench/README.md
+python -m bench.report --write        put the rows of all benches that ran here between the markers of bench/README.md, where
+                                      the tables of the others stay as they are
 """
 
 import json
@@ -57,7 +58,7 @@ class Table:
 
     def close(self) -> int:
         """Keep the rows for the report; the exit code: 1 when a target was missed."""
-        kept = {"title": self.title, "rows": [asdict(row) for row in self.rows]}
+        kept = {"title": self.title, "measured": machine(), "rows": [asdict(row) for row in self.rows]}
         KEPT.mkdir(parents=True, exist_ok=True)
         (KEPT / f"{self.name}.json").write_text(json.dumps(kept, indent=2), encoding="utf-8")
         return int(any(row.ok is False for row in self.rows))
@@ -83,13 +84,20 @@ def machine() -> str:
     )
 
 
-def written() -> str:
-    """Markdown of everything kept: a table for each bench that has rows, the text of any other."""
-    parts = [f"Measured {(KEPT / 'machine.txt').read_text(encoding='utf-8').strip()}."]
+def written(before: str = "") -> str:
+    """Markdown of everything kept, in place of the same headings of `before`: a table for each bench, the text of any other."""
+    parts = _sections(before)
     for path in sorted({file.with_suffix("") for file in KEPT.glob("bench_*")}):
         table = path.with_suffix(".json")
-        parts.append(markdown(json.loads(table.read_text(encoding="utf-8"))) if table.exists() else _verbatim(path))
-    return "\n\n".join(parts)
+        text = markdown(json.loads(table.read_text(encoding="utf-8"))) if table.exists() else _verbatim(path)
+        parts |= _sections(text)
+    return "\n\n".join(parts.values())
+
+
+def _sections(page: str) -> dict[str, str]:
+    """Heading -> the section under it."""
+    found = [f"### {part.strip()}" for part in f"\n{page}".split("\n### ")[1:]]
+    return {part.partition("\n")[0]: part for part in found}
 
 
 def filled(page: str, figures: str, begin: str = BEGIN, end: str = END) -> str:
@@ -110,11 +118,13 @@ def markdown(kept: dict[str, object]) -> str:
     rows = kept["rows"]
     assert isinstance(rows, list)
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(Row(**row).cells for row in rows)]
-    return f"### {kept['title']}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    when = f"Measured {kept['measured']}.\n\n" if "measured" in kept else ""
+    return f"### {kept['title']}\n\n{when}" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _verbatim(path: Path) -> str:
-    return f"### {path.name}\n\n```\n{path.with_suffix('.txt').read_text(encoding='utf-8').strip()}\n```"
+    when = (KEPT / "machine.txt").read_text(encoding="utf-8").strip()
+    return f"### {path.name}\n\nMeasured {when}.\n\n```\n{path.with_suffix('.txt').read_text(encoding='utf-8').strip()}\n```"
 
 
 def _line(cells: tuple[str, ...]) -> str:
@@ -126,7 +136,9 @@ def main() -> None:
     if "--write" not in sys.argv:
         print(written())
         return
-    README.write_text(filled(README.read_text(encoding="utf-8"), written()), encoding="utf-8")
+    page = README.read_text(encoding="utf-8")
+    old = page.partition(BEGIN)[2].partition(END)[0]
+    README.write_text(filled(page, written(old)), encoding="utf-8")
 
 
 if __name__ == "__main__":

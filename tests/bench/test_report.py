@@ -46,3 +46,14 @@ def test_the_report_has_a_table_for_each_bench_and_the_words_of_any_other(kept: 
     assert "its printed lines" not in written
     assert "```\ntwo: 5 s\n```" in written
     assert json.loads((kept / "bench_one.json").read_text(encoding="utf-8"))["title"] == "One"
+
+
+def test_tables_of_benches_that_did_not_run_here_stay_as_they_are() -> None:
+    table = Table("bench_one", "One")
+    table.add("speed", "9")
+    table.close()
+    before = "### Other\n\nMeasured elsewhere.\n\n| 1 |\n\n### One\n\n| old |\n"
+    written = report.written(before)
+    assert written.startswith("### Other\n\nMeasured elsewhere.\n\n| 1 |\n\n### One\n\nMeasured ")
+    assert "old" not in written
+    assert report.written(written) == written

@@ -1,0 +1,113 @@
+"""`python -m bench.ablation`: what each lever is worth on the embedded model: `gym ablate` on three task families at once.
+
+    python -m bench.ablation --dry-run           the runs and what they will cost
+    python -m bench.ablation                     an hour or two; it resumes
+    python -m bench.ablation --figures --write   put what is finished into bench/ABLATION.md
+
+One library is to learn the rules of all three; the base has the settings of `bench.learning` (`ZOO`), and every other variant
+changes one of them. The problems are of a seed that no other bench uses.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bench.learning.settings import MODEL, ZOO, known
+from bench.report import ROOT, filled, machine
+from bench.tasks import FAMILIES
+from bench.tasks.family import Sizes
+from gym.files import write_atomic
+
+PLACE = ROOT / "output" / "ablation"
+NAME = "house"
+PAGE = ROOT / "bench" / "ABLATION.md"
+BEGIN, END = "<!-- figures: written by `python -m bench.ablation` -->", "<!-- end of figures -->"
+
+MIXED = ("csv", "dates", "yes_no")
+SEED, SIZES = 3, Sizes(train=4, val=4, test=6)
+"""Of each family."""
+
+LEVERS = (
+    "learn_from=mixed+all_wrong,mixed",
+    "gate=auto,none",
+    "screen_answers=3,0",
+    "critique_groups=3,1",
+    "critique_samples=2,1",
+    "critique_feedback=off,on",
+    "group_size_min=3,none",
+    "grpo_group_size=5,3,8",
+    "curriculum=on,off",
+    "inclusion=0.7,1",
+    "descent=line,pool",
+)
+"""Each with the base's value first."""
+
+
+def prepare(place: Path) -> Path:
+    """Problems and configuration as files."""
+    splits = [FAMILIES[name].splits(SEED, SIZES) for name in MIXED]
+    for part in Sizes._fields:
+        rows = [
+            {"id": one.id, "question": one.query, "answer": one.ground_truth, **one.metadata}
+            for several in zip(*(getattr(split, part) for split in splits), strict=True)
+            for one in several
+        ]
+        write_atomic(place / f"{part}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    config = known(ZOO) | {
+        "model_name_or_path": f"local:{MODEL}",
+        "dataset": str(place / "train.jsonl"),
+        "val": str(place / "val.jsonl"),
+        "test": str(place / "test.jsonl"),
+        "reward": "bench.tasks.grading:REWARD",
+        "rollout_max_tokens": max(FAMILIES[name].max_tokens for name in MIXED),
+        "eval_k": 2,
+        "output_dir": str(place),
+        "experiment_name": NAME,
+    }
+    write_atomic(place / "house.yaml", json.dumps(config, indent=1) + "\n")  # JSON is YAML, too
+    return place / "house.yaml"
+
+
+def command(config: Path, seeds: str, base_url: str) -> list[str]:
+    """The one that a person would type."""
+    varied = [word for lever in LEVERS for word in ("--vary", lever)]
+    served = ["--model", MODEL, "--rollout-concurrency", "16"] if base_url else []
+    return ["ablate", str(config), "--seeds", seeds, *varied, *served]
+
+
+def figures(place: Path) -> str:
+    """The table of what is finished."""
+    page = (place / NAME / "ablation.md").read_text(encoding="utf-8")
+    return f"Measured {machine()}; {MODEL}, embedded.\n\n{page.partition('## Variants')[2].strip()}"
+
+
+def main() -> int:
+    """Run it, or put it into the page."""
+    parser = argparse.ArgumentParser(
+        prog="bench.ablation", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", default="0,1,2", help="of learning, comma-separated (default: 0,1,2)")
+    parser.add_argument("--base-url", default="", help="a server that runs already (default: the embedded model)")
+    parser.add_argument("--dry-run", action="store_true", help="show the runs and what they will cost")
+    parser.add_argument("--figures", action="store_true", help="run nothing: the table of what is finished")
+    parser.add_argument("--write", action="store_true", help="put the table into bench/ABLATION.md")
+    asked = parser.parse_args()
+    if not asked.figures:
+        told = command(prepare(PLACE), asked.seeds, asked.base_url)
+        environ = os.environ | ({"OPENAI_BASE_URL": asked.base_url} if asked.base_url else {})
+        dry = ["--dry-run"] if asked.dry_run else []
+        done = subprocess.run([sys.executable, "-m", "gym", *told, *dry], cwd=ROOT, env=environ, check=False)
+        if done.returncode or asked.dry_run:
+            return done.returncode
+    page = figures(PLACE)
+    print(page)
+    if asked.write:
+        PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), page, BEGIN, END), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
