@@ -4,13 +4,15 @@
     python -m bench.bench_credit --model local:qwen2.5-coder-1.5b         a real one, hours; it resumes
 
 Each seed trains on a library of good sentences with the two planted among them, while a silent reflector proposes nothing:
-what leaves, leaves for what its rollouts showed. The real model takes the families of `bench.tasks` in turn, one a seed.
+what leaves, leaves for what its rollouts showed. The real model takes the families of `bench.tasks` in turn, one a seed, and
+a seed ends when both planted ones have left.
 """
 
 import argparse
 import asyncio
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -21,8 +23,13 @@ from bench.tasks import FAMILIES
 from gym.config import load_config
 from gym.core.experience import Delete
 from gym.core.journal import Event
+from gym.errors import Stopped
+from gym.llm.brake import Brake
+from gym.llm.meter import Meter
 from gym.train.grpo.experience_manager import read_journal
+from gym.train.grpo.task import run_folder
 from gym.train.grpo.training_free_workflow import atrain
+from gym.train.grpo.watch import Silent
 
 SEEDS = 10
 HARMFUL, USELESS = 0.9, 0.7
@@ -39,11 +46,13 @@ class Design(NamedTuple):
     batch: int
     margin: float
     """What an entry must add to be worth its tokens."""
+    until_found: bool = False
+    """A seed ends when both planted ones have left."""
 
 
 BUILT_IN = Design(problems=96, epochs=6, batch=48, margin=0.05)
-REAL = Design(problems=32, epochs=4, batch=16, margin=0.1)
-"""640 answers a seed, of a model that is slow where this is run: so the useless one is held to a wider margin."""
+REAL = Design(problems=32, epochs=4, batch=16, margin=0.1, until_found=True)
+"""640 answers a seed at most, of a model that is slow where this is run: so the useless one is held to a wider margin."""
 
 
 class Found(NamedTuple):
@@ -53,7 +62,7 @@ class Found(NamedTuple):
     steps: dict[str, int]
     """The step in which each left, by text."""
     ran: int
-    """Steps of the run."""
+    """Steps that the run may take."""
 
 
 def found(model: str, base_url: str, planted: Planted, design: Design, folder: Path, seed: int) -> Found:
@@ -70,10 +79,34 @@ def found(model: str, base_url: str, planted: Planted, design: Design, folder: P
         environ={},
     )  # fmt: skip
     environ = {"OPENAI_BASE_URL": base_url} if base_url else {}
-    run = asyncio.run(atrain(config, reward=planted.reward, environ=environ))
-    events = read_journal(run.folder / "experiences.json").events
-    left = {_text(event): event.step for event in events if isinstance(event.operation, Delete)}
-    return Found(planted, left, len(run.steps))
+    brake, journal = Brake(), run_folder(config) / "experiences.json"
+    watch = _UntilFound(planted, journal, brake) if design.until_found else Silent()
+    with suppress(Stopped):
+        asyncio.run(atrain(config, reward=planted.reward, environ=environ, watch=watch, brake=brake))
+    if brake.reason is not None and not isinstance(brake.reason, _BothLeft):
+        raise brake.reason
+    return Found(planted, _left(journal), design.epochs * -(-design.problems // design.batch))
+
+
+def _left(journal: Path) -> dict[str, int]:
+    """The step in which each text left so far."""
+    events = read_journal(journal).events if journal.exists() else ()
+    return {_text(event): event.step for event in events if isinstance(event.operation, Delete)}
+
+
+class _BothLeft(Stopped):
+    """Nothing more is asked of a seed."""
+
+
+class _UntilFound(Silent):
+    """Ends a run before the next phase when both planted ones have left."""
+
+    def __init__(self, planted: Planted, journal: Path, brake: Brake) -> None:
+        self.planted, self.journal, self.brake = planted, journal, brake
+
+    def phase(self, name: str, total: int, meter: Meter) -> None:
+        if {self.planted.harmful, self.planted.useless} <= _left(self.journal).keys():
+            self.brake.pull(_BothLeft("both planted experiences have left"))
 
 
 def _text(event: Event) -> str:

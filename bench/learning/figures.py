@@ -34,7 +34,6 @@ class Share(NamedTuple):
     share_interval: Interval | None
     cost: Cost
     """Mean of a cell."""
-    seconds: float
 
 
 class Duel(NamedTuple):
@@ -104,7 +103,6 @@ class Suite:
             ratio(gains, best),
             ratio_interval(gains, best),
             Cost(*(round(fmean(column)) for column in zip(*costs, strict=True))),
-            fmean(each[method].seconds for each in found),
         )
 
     def duel(self, one: str, other: str) -> Duel | None:

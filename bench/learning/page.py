@@ -91,8 +91,8 @@ def _change(found: Paired) -> str:
 
 
 def _methods(suite: Suite) -> Iterator[str]:
-    yield "| method | cells | mean gain | share of the oracle's | calls a cell | tokens a cell | seconds a cell |"
-    yield "|---|---:|---|---|---:|---:|---:|"
+    yield "| method | cells | mean gain | share of the oracle's | calls a cell | tokens a cell |"
+    yield "|---|---:|---|---|---:|---:|"
     for name in METHODS:
         share = suite.share(name)
         if share is not None and name != BASELINE:
@@ -107,7 +107,6 @@ def _method(share: Share) -> str:
             f"{share.share:.0%} {_brackets(share.share_interval, '.0%')}",
             f"{share.cost.calls:,}",
             f"{share.cost.tokens:,}",
-            f"{share.seconds:.0f}",
         )
     )
 
