@@ -115,15 +115,19 @@ def _text(event: Event) -> str:
     return entry.text
 
 
-def rows(table: Table, seeds: list[Found]) -> None:
+def rows(table: Table, seeds: list[Found], margin: float) -> None:
     """The three claims."""
-    for what, least in (("harmful", HARMFUL), ("useless", USELESS)):
+    for what, least, told in (("harmful", HARMFUL, ""), ("useless", USELESS, f" (adds less than {margin:g})")):
         texts = [getattr(one.planted, what) for one in seeds]
         steps = [one.steps[text] for one, text in zip(seeds, texts, strict=True) if text in one.steps]
         when = f"median after step {median(steps) + 1:g} of {seeds[0].ran}" if steps else ""
         share = len(steps) / len(seeds)
         table.add(
-            f"planted {what} one removed", f"{len(steps)} of {len(seeds)} seeds", when, f">= {least:g}", share >= least
+            f"planted {what} one removed{told}",
+            f"{len(steps)} of {len(seeds)} seeds",
+            when,
+            f">= {least:g}",
+            share >= least,
         )
     gone = sum(text in one.steps for one in seeds for text in one.planted.good)
     all_good = sum(len(one.planted.good) for one in seeds)
@@ -156,7 +160,7 @@ def main() -> int:
             seeds.append(found(asked.model, asked.base_url, planted, design, folder, seed))
             if not scripted:
                 _say(family.name, seed, seeds[-1])
-        rows(table, seeds)
+        rows(table, seeds, design.margin)
     return table.close()
 
 
