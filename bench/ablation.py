@@ -1,7 +1,7 @@
 """`python -m bench.ablation`: what each lever is worth on the embedded model: `gym ablate` on three task families at once.
 
     python -m bench.ablation --dry-run           the runs and what they will cost
-    python -m bench.ablation                     an hour or two; it resumes
+    python -m bench.ablation                     hours; it resumes
     python -m bench.ablation --figures --write   put what is finished into bench/ABLATION.md
 
 One library is to learn the rules of all three; the base has the settings of `bench.learning` (`ZOO`), and every other variant
@@ -16,9 +16,10 @@ import sys
 from pathlib import Path
 
 from bench.learning.settings import MODEL, ZOO, known
-from bench.report import ROOT, filled, machine
+from bench.report import ROOT, ended, filled, machine
 from bench.tasks import FAMILIES
-from bench.tasks.family import Sizes
+from bench.tasks.family import Sizes, line
+from gym.errors import DataError
 from gym.files import write_atomic
 
 PLACE = ROOT / "output" / "ablation"
@@ -50,12 +51,8 @@ def prepare(place: Path) -> Path:
     """Problems and configuration as files."""
     splits = [FAMILIES[name].splits(SEED, SIZES) for name in MIXED]
     for part in Sizes._fields:
-        rows = [
-            {"id": one.id, "question": one.query, "answer": one.ground_truth, **one.metadata}
-            for several in zip(*(getattr(split, part) for split in splits), strict=True)
-            for one in several
-        ]
-        write_atomic(place / f"{part}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        in_turn = zip(*(getattr(split, part) for split in splits), strict=True)
+        write_atomic(place / f"{part}.jsonl", "".join(f"{line(one)}\n" for several in in_turn for one in several))
     config = known(ZOO) | {
         "model_name_or_path": f"local:{MODEL}",
         "dataset": str(place / "train.jsonl"),
@@ -79,8 +76,11 @@ def command(config: Path, seeds: str, base_url: str) -> list[str]:
 
 
 def figures(place: Path) -> str:
-    """The table of what is finished."""
-    page = (place / NAME / "ablation.md").read_text(encoding="utf-8")
+    """The table of what is finished. Raises `DataError` when nothing is."""
+    try:
+        page = (place / NAME / "ablation.md").read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(f"{error.filename}: no run is finished yet; python -m bench.ablation makes them") from error
     return f"Measured {machine()}; {MODEL}, embedded.\n\n{page.partition('## Variants')[2].strip()}"
 
 
@@ -110,4 +110,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(main)

@@ -10,7 +10,6 @@ a seed ends when both planted ones have left.
 
 import argparse
 import asyncio
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,7 @@ from statistics import median
 from typing import NamedTuple
 
 from bench.planted import SCRIPTED, SILENT, Planted, fruit, house
-from bench.report import KEPT, Table
+from bench.report import KEPT, Table, ended
 from bench.tasks import FAMILIES
 from gym.config import load_config
 from gym.core.experience import Delete
@@ -61,8 +60,8 @@ class Found(NamedTuple):
     planted: Planted
     steps: dict[str, int]
     """The step in which each left, by text."""
-    ran: int
-    """Steps that the run may take."""
+    planned: int
+    """Steps of the run, if it is not ended before."""
 
 
 def found(model: str, base_url: str, planted: Planted, design: Design, folder: Path, seed: int) -> Found:
@@ -120,7 +119,7 @@ def rows(table: Table, seeds: list[Found], margin: float) -> None:
     for what, least, told in (("harmful", HARMFUL, ""), ("useless", USELESS, f" (adds less than {margin:g})")):
         texts = [getattr(one.planted, what) for one in seeds]
         steps = [one.steps[text] for one, text in zip(seeds, texts, strict=True) if text in one.steps]
-        when = f"median after step {median(steps) + 1:g} of {seeds[0].ran}" if steps else ""
+        when = f"median after step {median(steps) + 1:g} of {seeds[0].planned}" if steps else ""
         share = len(steps) / len(seeds)
         table.add(
             f"planted {what} one removed{told}",
@@ -142,6 +141,8 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--scale", type=float, default=1.0)
     asked = parser.parse_args()
+    if asked.seeds < 1:
+        parser.error(f"--seeds {asked.seeds}: give how many, 1 or more")
     scripted = asked.model == SCRIPTED
     short = asked.model.rpartition(":")[2]
     design = BUILT_IN if scripted else REAL
@@ -154,7 +155,7 @@ def main() -> int:
         folder = Path(place) if scripted else KEPT / "credit" / short
         folder.mkdir(parents=True, exist_ok=True)
         seeds = list[Found]()
-        for seed in range(max(2, round(asked.seeds * asked.scale))):
+        for seed in range(max(1, round(asked.seeds * asked.scale))):
             family = families[seed % len(families)]
             planted = fruit(design.problems) if scripted else house(family, seed, design.problems)
             seeds.append(found(asked.model, asked.base_url, planted, design, folder, seed))
@@ -172,4 +173,4 @@ def _say(family: str, seed: int, one: Found) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    ended(main)

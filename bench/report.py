@@ -8,10 +8,14 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NoReturn
+
+from gym.errors import GymError
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "output" / "bench"
@@ -104,6 +108,16 @@ def filled(page: str, figures: str, begin: str = BEGIN, end: str = END) -> str:
     """The page with `figures` between its markers, in place of what stood there."""
     before, rest = page.split(begin)
     return f"{before}{begin}\n\n{figures}\n\n{end}{rest.split(end)[1]}"
+
+
+def ended(main: Callable[[], int]) -> NoReturn:
+    """Run a bench and end the process: what the user must mend is one line, and Ctrl-C is no fault."""
+    try:
+        sys.exit(main())
+    except GymError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def missed() -> list[str]:

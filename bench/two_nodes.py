@@ -6,7 +6,6 @@ held-out problems of both families, paired. Stop it whenever you like: the same 
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +18,13 @@ from bench.learning.cell import Cell, Cost, Learned
 from bench.learning.methods import METHODS
 from bench.learning.settings import INSTRUCTIONS, SHARED, scaled
 from bench.learning.workplace import TEMPERATURE, Workplace, workplace
-from bench.report import ROOT, Table
+from bench.report import ROOT, Table, ended
 from bench.tasks import FAMILIES
 from gym.cli.tables import percent, points
 from gym.core.experience import Library
 from gym.embedding import Embedder
 from gym.embedding.encoders import open_encoder, resolved
-from gym.errors import GymError, RunFailed
+from gym.errors import RunFailed
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.gains import Gains
 from gym.evaluation.metrics import Paired, paired
@@ -217,7 +216,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except GymError as error:
-        sys.exit(f"bench.two_nodes: {error}")
+    ended(main)

@@ -4,13 +4,11 @@ It resumes: what is finished is served from its record. On two cores of its own 
 """
 
 import argparse
-import sys
 from pathlib import Path
 
 from bench.gradient.exchange import section
 from bench.gradient.work import MODEL, REFLECTOR, SMALLEST, Place, Scale, compared, converted, measured, spent
-from bench.report import ROOT, filled, machine
-from gym.errors import GymError
+from bench.report import ROOT, ended, filled, machine
 from gym.evaluation.figures import duration
 from gym.evaluation.page import markdown
 from gym.llm.local.catalogue import find
@@ -71,7 +69,4 @@ def _deeper(text: str) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except GymError as error:
-        sys.exit(f"error: {error}")
+    ended(main)

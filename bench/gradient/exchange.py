@@ -6,13 +6,12 @@ library by the UTF-8 of its texts, the 52-byte code of each (SPEC 6.2) and one s
 """
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bench.report import ended
 from gym.core.experience import Library
-from gym.errors import GymError
 from gym.evaluation.figures import size
 from gym.evaluation.page import Section, Table, markdown
 from gym.llm.local.catalogue import CATALOGUE
@@ -104,7 +103,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except GymError as error:
-        sys.exit(f"error: {error}")
+    ended(main)

@@ -5,7 +5,6 @@ Stop it whenever you like: the same command goes on, and repeats no finished cel
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from bench.learning.figures import Suite
 from bench.learning.methods import METHODS
 from bench.learning.settings import QUICK, Scale, missing, scaled
 from bench.learning.workplace import workplace
-from bench.report import ROOT
+from bench.report import ROOT, ended
 from bench.tasks import FAMILIES
-from gym.errors import GymError
 
 RESULTS = ROOT / "output" / "learning"
 SEEDS = (0, 1, 2)
@@ -85,7 +83,4 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except GymError as error:
-        sys.exit(f"error: {error}")
+    ended(main)

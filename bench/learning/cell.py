@@ -9,10 +9,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from bench.learning.settings import Scale
-from bench.tasks.family import Family, Splits
+from bench.tasks.family import Family, Splits, line
 from gym.core.experience import Library
-from gym.core.problem import Problem
-from gym.core.value import Value, canonical_json, digest
+from gym.core.value import Value, digest
 from gym.files import write_atomic
 
 
@@ -92,7 +91,7 @@ class Cell:
     def file(self, part: str) -> Path:
         """The problems of a part as JSONL, written when they are not there as they should be."""
         path = self.folder / f"{part}.jsonl"
-        text = "".join(f"{_line(problem)}\n" for problem in getattr(self.splits, part))
+        text = "".join(f"{line(problem)}\n" for problem in getattr(self.splits, part))
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_atomic(path, text)
         return path
@@ -114,9 +113,3 @@ class Cell:
 def cells(families: Sequence[Family], seeds: Sequence[int], scale: Scale, root: Path) -> list[Cell]:
     """Every cell, a whole seed of all families before the next one, so that an unfinished table is balanced."""
     return [Cell(family, seed, scale, root) for seed in seeds for family in families]
-
-
-def _line(problem: Problem) -> str:
-    return canonical_json(
-        {"id": problem.id, "question": problem.query, "answer": problem.ground_truth, **problem.metadata}
-    )

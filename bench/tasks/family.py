@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from gym.core.experience import Library
 from gym.core.problem import Problem
+from gym.core.value import canonical_json
 
 Fact = TypeVar("Fact", bound=Hashable)
 
@@ -76,6 +77,13 @@ class Family:
     def _problem(self, name: str, row: Row) -> Problem:
         tags = {"family": self.name, "rule": self.rule}
         return Problem(id=name, query=row.question, ground_truth=row.answer, domain="house", metadata=tags)
+
+
+def line(problem: Problem) -> str:
+    """A problem as a row of a JSONL file."""
+    return canonical_json(
+        {"id": problem.id, "question": problem.query, "answer": problem.ground_truth, **problem.metadata}
+    )
 
 
 def in_turn(rng: Random, kinds: Sequence[Sequence[Fact]], count: int) -> list[Fact]:

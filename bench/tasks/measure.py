@@ -6,7 +6,6 @@ learns on it. The seed is none of those that `bench.learning` uses; answers are 
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -15,10 +14,9 @@ from typing import NamedTuple
 from bench.learning.cell import Cell, Learned
 from bench.learning.settings import INSTRUCTIONS, SHARED, Scale
 from bench.learning.workplace import Workplace, workplace
-from bench.report import ROOT, filled, machine
+from bench.report import ROOT, ended, filled, machine
 from bench.tasks import FAMILIES
 from bench.tasks.family import Family, Sizes
-from gym.errors import GymError
 from gym.evaluation.evaluate import Evaluation
 from gym.evaluation.metrics import Score, paired
 
@@ -98,7 +96,4 @@ def _rate(score: Score) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except GymError as error:
-        sys.exit(f"error: {error}")
+    ended(main)

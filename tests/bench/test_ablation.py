@@ -9,6 +9,7 @@ from bench import ablation
 from bench.report import filled
 from gym.cli.ablate import command as ablate
 from gym.config import load_config
+from gym.errors import DataError
 from gym.train.grpo.task import held_out_reward, load_task, train_reward
 
 
@@ -43,3 +44,8 @@ def test_the_table_of_a_run_goes_into_the_page(tmp_path: Path, monkeypatch: pyte
     assert "2 of 2 runs finished" in figures
     page = ablation.PAGE.read_text(encoding="utf-8")
     assert figures in filled(page, figures, ablation.BEGIN, ablation.END)
+
+
+def test_without_a_finished_run_the_error_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no run is finished yet"):
+        ablation.figures(tmp_path)

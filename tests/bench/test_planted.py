@@ -32,6 +32,6 @@ def test_a_seed_ends_when_both_planted_ones_have_left(tmp_path: Path) -> None:
     ended = found(SCRIPTED, "", planted, design, tmp_path, 0)
     last = max(ended.steps[planted.harmful], ended.steps[planted.useless])
     begun = sorted(tmp_path.glob("seed-0/epoch_*/step_*"))
-    assert last + 1 < ended.ran
+    assert last + 1 < ended.planned
     assert len(begun) == last + 1
     assert found(SCRIPTED, "", planted, design, tmp_path, 0) == ended

@@ -7,6 +7,7 @@ import pytest
 
 from bench import report
 from bench.report import BEGIN, END, Table, filled
+from gym.errors import GymError
 
 PAGE = f"# Title\n\n{BEGIN}\n\n{END}\n\nThe rest.\n"
 
@@ -57,3 +58,17 @@ def test_tables_of_benches_that_did_not_run_here_stay_as_they_are() -> None:
     assert written.startswith("### Other\n\nMeasured elsewhere.\n\n| 1 |\n\n### One\n\nMeasured ")
     assert "old" not in written
     assert report.written(written) == written
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"),
+    [(GymError("no such model"), "error: no such model"), (KeyboardInterrupt(), 130)],
+    ids=["fault", "ctrl-c"],
+)
+def test_a_bench_that_cannot_go_on_ends_with_a_line_not_a_traceback(raised: BaseException, code: object) -> None:
+    def main() -> int:
+        raise raised
+
+    with pytest.raises(SystemExit) as stopped:
+        report.ended(main)
+    assert stopped.value.code == code
