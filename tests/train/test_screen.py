@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+import pytest
+
 from gym.config import RunConfig
 from gym.core.chat import Message, Sampling
 from gym.core.experience import Add, Keep, Library
@@ -84,6 +86,31 @@ async def test_in_a_race_the_better_half_goes_on_and_the_best_stay() -> None:
     assert reasons[says[8]].endswith("; only the best 1 of this step stay")
     assert "0.67 with it" in reasons[says[6]]
     assert reasons[says[0]].startswith("tried on apples, pears: mean reward 0.50 without it, 0.00 with it")
+
+
+@pytest.mark.parametrize(("gated", "kept"), [(False, ""), (True, "When asked, say 2.")])
+async def test_where_a_gate_decides_the_best_of_the_doubtful_goes_on_to_it(gated: bool, kept: str) -> None:
+    right = {"say 1": ("apples",), "say 2": ("apples", "pears"), "say 3": ()}
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        (told,) = re.findall(r"say \d", messages[0].content)
+        return "1" if any(name in messages[-1].content for name in right[told]) else "0"
+
+    groups = [group("apples"), group("pears"), group("plums")]
+    says = tuple(Add(experience=f"When asked, {what}.") for what in right)
+    screen = Screen(rollouts_of(Scripted(reply)), similarity(HashingEmbedder()), answers=1, gated=gated)
+    (tried,) = await screen.tried([Critique(problem_id="apples", operations=says)], groups, Library())
+    assert [one.experience for one in tried.operations if isinstance(one, Add)] == [kept] * gated
+
+
+async def test_a_sentence_that_did_no_better_goes_to_no_gate() -> None:
+    screen = Screen(rollouts_of(Scripted(lambda *_: "0")), similarity(HashingEmbedder()), answers=1, gated=True)
+    (tried,) = await screen.tried(
+        [Critique(problem_id="apples", operations=(Add(experience="When asked, say 0."),))],
+        [group("apples")],
+        Library(),
+    )
+    assert tried.operations == ()
 
 
 def test_a_problem_that_was_drawn_twice_serves_once() -> None:

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -32,6 +33,12 @@ async def isolation(sandbox: PythonSandbox) -> Isolation:
 async def session(sandbox: PythonSandbox) -> AsyncIterator[PythonSession]:
     async with sandbox.open() as opened:
         yield opened
+
+
+@pytest.fixture
+def marker() -> str:
+    """A word that no other test's processes carry, in whichever worker or test run they are."""
+    return f"zoo-{uuid4().hex}"
 
 
 async def in_mode(mode: Mode, limits: Limits) -> PythonSandbox:

@@ -326,8 +326,7 @@ async def test_stealing_the_next_request_ends_in_a_limit_and_a_fresh_start(isola
         assert await run(session, "1 + 1") == "2"
 
 
-async def test_nothing_outlives_a_host_that_is_killed(isolation: Isolation) -> None:
-    marker = f"zoo-orphan-{isolation.mode.replace(' ', '-')}"
+async def test_nothing_outlives_a_host_that_is_killed(isolation: Isolation, marker: str) -> None:
     host = f"""
 import asyncio
 from gym.train.grpo.tools.python_sandbox import PythonSandbox

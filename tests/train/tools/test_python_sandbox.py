@@ -191,8 +191,7 @@ threading.Thread(target=spin).start()
     assert await run(session, "1 + 1") == "2"
 
 
-async def test_between_calls_everything_is_stopped(session: PythonSession) -> None:
-    marker = "zoo-frozen-marker"
+async def test_between_calls_everything_is_stopped(session: PythonSession, marker: str) -> None:
     await run(session, f"{DAEMON}\ndaemon({marker!r})")
     (process,) = processes(marker)
     await settled(lambda: (process / "stat").read_text().rpartition(")")[2].split()[0] == "T")
@@ -200,8 +199,7 @@ async def test_between_calls_everything_is_stopped(session: PythonSession) -> No
 
 
 @pytest.mark.parametrize("ending", ["close", "cancel", "restart"])
-async def test_a_daemon_left_behind_is_gone_afterwards(sandbox: PythonSandbox, ending: str) -> None:
-    marker = f"zoo-daemon-{ending}-{(await sandbox.isolation()).mode.replace(' ', '-')}"
+async def test_a_daemon_left_behind_is_gone_afterwards(sandbox: PythonSandbox, ending: str, marker: str) -> None:
     async with sandbox.open() as session:
         await run(session, f"{DAEMON}\ndaemon({marker!r})")
         assert len(processes(marker)) == 1

@@ -3,6 +3,8 @@
 Each proposal is put in front of a few informative problems of its own batch, the one that taught it and those most like
 it, and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes
 about one time in six, not every other time. The step's own rollouts are the reference, so only the trial costs calls.
+Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a step that did
+better at all goes on to it when none passed.
 Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
 wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943).
 """
@@ -83,6 +85,8 @@ class Screen:
     answers: int
     keep: int = 0
     """The best of a step that stay; 0: all that pass."""
+    gated: bool = False
+    """Whether validation problems decide afterwards, so that a doubtful sentence may go on."""
     expect: Callable[[int], None] = lambda count: None
     """Told how many rollouts are coming."""
 
@@ -126,6 +130,8 @@ class Screen:
         """Sentence -> why it is not worth keeping; of those that pass, the best come first and only they stay."""
         passed = sorted((name for name, trial in trials.items() if trial.passed), key=lambda name: -trials[name].gain)
         kept = passed[: self.keep] if self.keep else passed
+        if self.gated and not passed:
+            kept = [name for name in _best(trials) if trials[name].gain > 0]
         late = f"; only the best {len(kept)} of this step stay"
         return {name: f"{trial}{late if trial.passed else ''}" for name, trial in trials.items() if name not in kept}
 
@@ -168,6 +174,11 @@ def rounds(sentences: int, answers: int, keep: int) -> Iterator[tuple[range, int
     for answer in range(answers):
         yield range(answer, answer + 1), sentences
         sentences = min(sentences, max(keep, ceil(sentences / 2)))
+
+
+def _best(trials: Mapping[str, Trial]) -> list[str]:
+    """The sentence that did best, if there is any; of equal ones the first."""
+    return [max(trials, key=lambda name: trials[name].gain)] if trials else []
 
 
 def _rewards(groups: Sequence[Group], problem: Problem) -> Iterator[Sequence[float]]:

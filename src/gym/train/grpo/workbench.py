@@ -101,7 +101,10 @@ class Workbench:
         if not answers:
             return None
         rollouts = self.rollouts("screen", 1, self.config.rollout_temperature)
-        return Screen(rollouts, similarity(HashingEmbedder()), answers, self.config.screen_keep, self.watch.expect)
+        gated = is_on(self.config, len(self.task.val))
+        return Screen(
+            rollouts, similarity(HashingEmbedder()), answers, self.config.screen_keep, gated, self.watch.expect
+        )
 
     def rollouts(self, stage: str, group_size: int, temperature: float) -> RolloutManager:
         """Rollouts of one stage; training and evaluation differ in reward and sampling alone (SPEC 1.11)."""
