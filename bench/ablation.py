@@ -16,15 +16,18 @@ import sys
 from pathlib import Path
 
 from bench.learning.settings import MODEL, ZOO, known
+from bench.record import RECORDS, pack, unpack
 from bench.report import ROOT, ended, filled, machine
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes, line
 from gym.errors import DataError
 from gym.files import write_atomic
+from gym.train.grpo.ablation import OUTCOME
 
 PLACE = ROOT / "output" / "ablation"
 NAME = "house"
 PAGE = ROOT / "bench" / "ABLATION.md"
+RECORD = RECORDS / "ablation.jsonl"
 BEGIN, END = "<!-- figures: written by `python -m bench.ablation` -->", "<!-- end of figures -->"
 
 MIXED = ("csv", "dates", "yes_no")
@@ -95,6 +98,7 @@ def main() -> int:
     parser.add_argument("--figures", action="store_true", help="run nothing: the table of what is finished")
     parser.add_argument("--write", action="store_true", help="put the table into bench/ABLATION.md")
     asked = parser.parse_args()
+    unpack(RECORD, PLACE)
     if not asked.figures:
         told = command(prepare(PLACE), asked.seeds, asked.base_url)
         environ = os.environ | ({"OPENAI_BASE_URL": asked.base_url} if asked.base_url else {})
@@ -106,6 +110,7 @@ def main() -> int:
     print(page)
     if asked.write:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), page, BEGIN, END), encoding="utf-8")
+        pack(RECORD, PLACE, PLACE.glob(f"{NAME}/*/*/{OUTCOME}"))
     return 0
 
 

@@ -6,6 +6,7 @@ for free within a run.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from gym.core.chat import Message, Sampling, Usage
 from gym.core.experience import Library
 from gym.core.problem import Problem
 from gym.core.rollout import Rollout
+from gym.tasks import all_of
 from gym.train.grpo.session import Session, open_rollouts
 from gym.train.grpo.task import load_domain
 
@@ -99,7 +101,12 @@ class Adapter:
             group_size=1,
             temperature=TEMPERATURE,
         )
-        groups = await manager.run(batch, Library(), epoch=self.evaluations)
+        epoch, met = self.evaluations, Counter[str]()
+        asked = []
+        for problem in batch:  # a minibatch that does not come out even repeats a problem: another answer to it
+            asked.append(manager.group(problem, Library(), epoch=epoch, draw=met[problem.id]))
+            met[problem.id] += 1
+        groups = await all_of(asked)
         found = [group.rollouts[0] for group in groups]
         for rollout in found:
             self._count(rollout.trajectory.usage if rollout.trajectory else Usage())

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from bench.learning import page, same, work
+from bench.learning.__main__ import finished_files
 from bench.learning.cell import Cell, Cost, Outcome, cells
 from bench.learning.figures import Suite, mean, ratio_interval
 from bench.learning.methods import METHODS
 from bench.learning.settings import INSTRUCTIONS, PLAIN, QUICK, ZOO, Scale, known, scaled
 from bench.learning.workplace import Workplace
+from bench.record import pack, unpack
 from bench.report import filled
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes
@@ -74,6 +76,25 @@ def test_a_result_that_was_lost_is_had_again_without_a_call(place: Workplace, do
     assert log.read_bytes() == lines
     assert again["gepa"].model_copy(update={"seconds": 0.0}) == first["gepa"].model_copy(update={"seconds": 0.0})
     assert again["zoo"] == first["zoo"]
+
+
+def test_gepa_is_billed_for_answers_of_their_own_alone(done: Cell) -> None:
+    """A minibatch of three of four problems comes out even only by a repeat, which is another answer."""
+    (log,) = done.folder.glob("runs/*/gepa/calls.jsonl")
+    assert len(log.read_text().splitlines()) == outcomes(done)["gepa"].cost.calls
+
+
+def test_results_go_on_from_their_record_on_another_machine(done: Cell, tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    pack(record, done.root, finished_files([done], tuple(METHODS)))
+    unpack(record, tmp_path)
+    there = replace(done, root=tmp_path)
+    assert outcomes(there) == outcomes(done)
+    (there.folder / "zoo.json").write_text("{}")
+    unpack(record, tmp_path)
+    assert (there.folder / "zoo.json").read_text() == "{}", "what is there is not touched"
+    pack(record, tmp_path, finished_files([there], tuple(METHODS)))
+    assert len(record.read_text().splitlines()) == len(METHODS), "what is not finished here stays in the record"
 
 
 async def test_another_wording_or_scale_is_another_cell(place: Workplace, cell: Cell) -> None:
