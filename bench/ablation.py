@@ -21,11 +21,12 @@ from bench.report import ROOT, ended, filled, machine
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes, line
 from gym.errors import DataError
+from gym.evaluation.ablation import Ablation, markdown
 from gym.files import write_atomic
 from gym.train.grpo.ablation import OUTCOME
 
 PLACE = ROOT / "output" / "ablation"
-NAME = "house"
+NAME, TABLE = "house", "ablation.json"
 PAGE = ROOT / "bench" / "ABLATION.md"
 RECORD = RECORDS / "ablation.jsonl"
 BEGIN, END = "<!-- figures: written by `python -m bench.ablation` -->", "<!-- end of figures -->"
@@ -78,13 +79,18 @@ def command(config: Path, seeds: str, base_url: str) -> list[str]:
     return ["ablate", str(config), "--seeds", seeds, *varied, *served]
 
 
+def finished_files(place: Path) -> list[Path]:
+    """The table and the outcome of every run, which is all that another machine needs to go on."""
+    return [place / NAME / TABLE, *place.glob(f"{NAME}/*/*/{OUTCOME}")]
+
+
 def figures(place: Path) -> str:
     """The table of what is finished. Raises `DataError` when nothing is."""
     try:
-        page = (place / NAME / "ablation.md").read_text(encoding="utf-8")
+        found = Ablation.model_validate_json((place / NAME / TABLE).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"{error.filename}: no run is finished yet; python -m bench.ablation makes them") from error
-    return f"Measured {machine()}; {MODEL}, embedded.\n\n{page.partition('## Variants')[2].strip()}"
+    return f"Measured {machine()}; {MODEL}, embedded.\n\n{markdown(found).partition('## Variants')[2].strip()}"
 
 
 def main() -> int:
@@ -110,7 +116,7 @@ def main() -> int:
     print(page)
     if asked.write:
         PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), page, BEGIN, END), encoding="utf-8")
-        pack(RECORD, PLACE, PLACE.glob(f"{NAME}/*/*/{OUTCOME}"))
+        pack(RECORD, PLACE, finished_files(PLACE))
     return 0
 
 

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import ablation
+from bench.record import pack, unpack
 from bench.report import filled
 from gym.cli.ablate import command as ablate
 from gym.config import load_config
@@ -44,6 +45,22 @@ def test_the_table_of_a_run_goes_into_the_page(tmp_path: Path, monkeypatch: pyte
     assert "2 of 2 runs finished" in figures
     page = ablation.PAGE.read_text(encoding="utf-8")
     assert figures in filled(page, figures, ablation.BEGIN, ablation.END)
+
+    record, there = tmp_path / "record.jsonl", tmp_path / "there"
+    pack(record, tmp_path, ablation.finished_files(tmp_path))
+    unpack(record, there)
+    assert ablation.figures(there) == figures
+    again = CliRunner().invoke(
+        ablate,
+        [
+            *ablation.command(ablation.prepare(there), "0", "")[1:],
+            "--model",
+            "scripted:house_script:reply",
+            "--dry-run",
+        ],
+    )
+    assert "2 runs under seeds 0" in again.output
+    assert "2 finished. To go: about 0 calls" in " ".join(again.output.split())
 
 
 def test_without_a_finished_run_the_error_says_how_to_make_one(tmp_path: Path) -> None:
