@@ -10,6 +10,7 @@ import pytest
 from gym.config import RunConfig
 from gym.core.chat import Message, Sampling
 from gym.core.experience import Add, Keep, Library
+from gym.core.operation import Evidence
 from gym.core.problem import Problem, Trajectory, Verdict
 from gym.core.reflection import Critique
 from gym.core.rollout import Group, Rollout
@@ -26,9 +27,9 @@ from gym.train.grpo.training_free_workflow import train
 Configured = Callable[..., RunConfig]
 
 
-def group(name: str, first: int = 0) -> Group:
+def group(name: str, first: int = 0, rewards: Sequence[float] = (0.0, 1.0)) -> Group:
     problem = Problem(id=name, query=f"How many {name}?", ground_truth="1")
-    answers = ((first, 0.0), (first + 1, 1.0))
+    answers = enumerate(rewards, start=first)
     rollouts = tuple(
         Rollout(
             problem=problem, index=index, trajectory=Trajectory(messages=(), output="x"), verdict=Verdict(reward=reward)
@@ -86,6 +87,53 @@ async def test_in_a_race_the_better_half_goes_on_and_the_best_stay() -> None:
     assert reasons[says[8]].endswith("; only the best 1 of this step stay")
     assert "0.67 with it" in reasons[says[6]]
     assert reasons[says[0]].startswith("tried on apples, pears: mean reward 0.50 without it, 0.00 with it")
+
+
+async def test_of_groups_seen_side_by_side_the_one_most_like_the_sentence_taught_it() -> None:
+    asked: set[str] = set()
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        asked.add(messages[-1].content)
+        return "1"
+
+    groups = [group(name) for name in ("apples", "pears", "Cox apples", "Fuji apples", "Gala apples")]
+    seen = Evidence(origin=("pears", "apples", "no problem of this step"))
+    says = Add(experience="When asked how many apples there are, say 1.", evidence=seen)
+    screen = Screen(rollouts_of(Scripted(reply)), similarity(HashingEmbedder()), answers=1)
+    await screen.tried([Critique(problem_id="pears", operations=(says,))], groups, Library())
+    assert len(asked) == 3
+    assert all("apples" in question for question in asked)
+
+
+async def test_of_near_copies_the_best_stays_and_leaves_its_place_to_another_rule() -> None:
+    worse, better, other = (
+        "When asked for the name of a fruit, write the name without a full stop.",
+        "When asked for the name of a fruit, write the name without a full stop after it.",
+        "When asked for the number of trees, begin with a capital.",
+    )
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        all_right = better in messages[0].content
+        return "1" if all_right or "plums" not in messages[-1].content else "0"
+
+    groups = [group(name, rewards=(0.0, 0.0)) for name in ("apples", "pears", "plums")]
+    says = tuple(Add(experience=text) for text in (worse, better, other))
+    screen = Screen(rollouts_of(Scripted(reply)), similarity(HashingEmbedder()), answers=2, keep=2)
+    (tried,) = await screen.tried([Critique(problem_id="apples", operations=says)], groups, Library())
+    assert tried.operations == (says[1], says[2])
+    assert tried.rejected[0].reason.endswith(
+        "; nearly 'When asked for the name of a fruit, write the name without…', which did better"
+    )
+
+
+async def test_a_near_copy_of_the_library_is_left_to_its_gate_untried() -> None:
+    model = Scripted(echo)
+    library = Library().minted("When asked for the name of a fruit, write the name without a full stop.").library
+    copy = Add(experience="When asked for the name of a fruit, write the name without a full stop after it.")
+    screen = Screen(rollouts_of(model), similarity(HashingEmbedder()), answers=2)
+    (tried,) = await screen.tried([Critique(problem_id="apples", operations=(copy,))], [group("apples")], library)
+    assert tried.operations == (copy,)
+    assert model.calls == 0
 
 
 @pytest.mark.parametrize(("gated", "kept"), [(False, ""), (True, "When asked, say 2.")])

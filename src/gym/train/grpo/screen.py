@@ -1,10 +1,12 @@
 """A proposed experience is tried before it is believed (arXiv:2510.08191 assumes E[r | E + e] >= E[r | E]; here it is measured).
 
-Each proposal is put in front of a few informative problems of its own batch, the one that taught it and those most like
-it, and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes
-about one time in six, not every other time. The step's own rollouts are the reference, so only the trial costs calls.
+Each proposal is put in front of a few informative problems of its own batch, the one that taught it and those most like it,
+and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes about one
+time in six, not every other time. Of groups that a critic saw side by side, the one that is most like the sentence taught it.
+The step's own rollouts are the reference, so only the trial costs calls.
 Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a step that did
-better at all goes on to it when none passed.
+better at all goes on to it when none passed. Of sentences that say nearly the same only the best stays: the library would take
+no second one, and the place is another rule's.
 Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
 wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943).
 """
@@ -17,12 +19,12 @@ from math import ceil, sqrt
 from statistics import fmean, pvariance
 from typing import Protocol, TypeVar
 
-from gym.core.admission import Similarity
+from gym.core.admission import NEAR_DUPLICATE, Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
 from gym.core.problem import Problem
 from gym.core.reflection import Critique
 from gym.core.rollout import Group
-from gym.core.text import normalise_text
+from gym.core.text import normalise_text, shown
 from gym.tasks import all_of
 from gym.train.grpo.rollout_manager import RolloutManager
 
@@ -95,15 +97,16 @@ class Screen:
     ) -> tuple[Critique, ...]:
         """The critiques without the additions that did not raise the mean reward, those among the rejected, with figures.
 
-        A sentence that several propose is tried once, on the first one's problems; one that the library holds already is not:
-        it cannot be learned again.
+        A sentence that several propose is tried once, on the first one's problems; one that the library holds already, or
+        nearly, is not: it cannot be learned again.
         """
-        known = {text.casefold() for text in library.texts}
         trials: dict[str, Trial] = {}
         for critique in critiques:
-            for sentence in filter(None, map(_sentence, critique.operations)):
-                if sentence.casefold() not in known and sentence not in trials:
-                    trials[sentence] = Trial(tuple(self.nearest(critique.problem_id, groups)))
+            for operation in critique.operations:
+                sentence = _sentence(operation)
+                if sentence and sentence not in trials and not self._nearly(sentence, library.texts):
+                    taught = self._taught(sentence, [critique.problem_id, *operation.evidence.origin], groups)
+                    trials[sentence] = Trial(tuple(self.nearest(taught, groups)))
         why = self._verdicts(await self._raced(trials, library))
         return tuple(_sorted_out(critique, why) for critique in critiques)
 
@@ -128,12 +131,32 @@ class Screen:
 
     def _verdicts(self, trials: Mapping[str, Trial]) -> Mapping[str, str]:
         """Sentence -> why it is not worth keeping; of those that pass, the best come first and only they stay."""
-        passed = sorted((name for name, trial in trials.items() if trial.passed), key=lambda name: -trials[name].gain)
-        kept = passed[: self.keep] if self.keep else passed
+        best = sorted(trials, key=lambda name: -trials[name].gain)
+        passed = [name for name in best if trials[name].passed]
+        kept: list[str] = []
+        why: dict[str, str] = {name: str(trials[name]) for name in trials}
+        for name in passed:
+            if twin := self._nearly(name, kept):
+                why[name] += f"; nearly {shown(twin)}, which did better"
+            elif self.keep and len(kept) == self.keep:
+                why[name] += f"; only the best {self.keep} of this step stay"
+            else:
+                kept.append(name)
         if self.gated and not passed:
-            kept = [name for name in _best(trials) if trials[name].gain > 0]
-        late = f"; only the best {len(kept)} of this step stay"
-        return {name: f"{trial}{late if trial.passed else ''}" for name, trial in trials.items() if name not in kept}
+            kept = [name for name in best[:1] if trials[name].gain > 0]
+        return {name: reason for name, reason in why.items() if name not in kept}
+
+    def _nearly(self, sentence: str, others: Sequence[str]) -> str:
+        """The one of the others that says the same, or nearly; empty when none does."""
+        cosines = self.similar(sentence, others) if others else ()
+        return next((other for cosine, other in zip(cosines, others, strict=True) if cosine > NEAR_DUPLICATE), "")
+
+    def _taught(self, sentence: str, shown: Sequence[str], groups: Sequence[Group]) -> str:
+        """The problem that taught a sentence: of those that its critic was shown side by side, the one most like it."""
+        queries = {group.problem.id: group.problem.query for group in groups}
+        names = [name for name in shown if name in queries]
+        cosines = self.similar(sentence, [queries[name] for name in names])
+        return max(zip(cosines, names, strict=True), key=lambda pair: pair[0])[1]
 
     def nearest(self, origin: str, groups: Sequence[Group]) -> list[Group]:
         """The origin's group, then the most similar other ones by their queries; at most `PROBLEMS`, each problem once."""
@@ -174,11 +197,6 @@ def rounds(sentences: int, answers: int, keep: int) -> Iterator[tuple[range, int
     for answer in range(answers):
         yield range(answer, answer + 1), sentences
         sentences = min(sentences, max(keep, ceil(sentences / 2)))
-
-
-def _best(trials: Mapping[str, Trial]) -> list[str]:
-    """The sentence that did best, if there is any; of equal ones the first."""
-    return [max(trials, key=lambda name: trials[name].gain)] if trials else []
 
 
 def _rewards(groups: Sequence[Group], problem: Problem) -> Iterator[Sequence[float]]:
