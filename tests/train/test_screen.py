@@ -122,8 +122,31 @@ async def test_of_near_copies_the_best_stays_and_leaves_its_place_to_another_rul
     (tried,) = await screen.tried([Critique(problem_id="apples", operations=says)], groups, Library())
     assert tried.operations == (says[1], says[2])
     assert tried.rejected[0].reason.endswith(
-        "; nearly 'When asked for the name of a fruit, write the name without…', which did better"
+        "; nearly 'When asked for the name of a fruit, write the name without…', which stays"
     )
+
+
+async def test_another_rules_sentence_stays_before_a_second_one_for_the_same_problems() -> None:
+    names = [f"{kind} {fruit}" for fruit in ("apples", "plums") for kind in ("Cox", "Fuji", "Gala")]
+    first, again, other = (
+        "When asked how many apples there are, say 1.",
+        "For apples of any sort, one is the number to write; nothing else.",
+        "When asked how many plums there are, say 1.",
+    )
+
+    def reply(messages: Sequence[Message], sampling: Sampling) -> str:
+        system, question = messages[0].content, messages[-1].content
+        lucky = "Gala" not in question or "plums" not in question
+        return "1" if ("apples" in system) == ("apples" in question) and lucky else "0"
+
+    groups = [group(name, rewards=(0.0, 0.0)) for name in names]
+    says = tuple(Add(experience=text, evidence=Evidence(origin=(names[0], names[3]))) for text in (first, again, other))
+    screen = Screen(rollouts_of(Scripted(reply)), similarity(HashingEmbedder()), answers=2, keep=2)
+    (tried,) = await screen.tried([Critique(problem_id=names[0], operations=says)], groups, Library())
+    assert tried.operations == (says[0], says[2])
+    (rejected,) = tried.rejected
+    assert "1.00 with it" in rejected.reason
+    assert rejected.reason.endswith("; only the best 2 of this step stay")
 
 
 async def test_a_near_copy_of_the_library_is_left_to_its_gate_untried() -> None:

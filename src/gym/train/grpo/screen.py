@@ -6,9 +6,10 @@ time in six, not every other time. Of groups that a critic saw side by side, the
 The step's own rollouts are the reference, so only the trial costs calls.
 Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a step that did
 better at all goes on to it when none passed. Of sentences that say nearly the same only the best stays: the library would take
-no second one, and the place is another rule's.
+no second one.
 Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
-wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943).
+wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943). The best are
+those that together do most for the problems they were tried on, so that one rule does not take every place.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from functools import cached_property
 from itertools import chain
 from math import ceil, sqrt
 from statistics import fmean, pvariance
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from gym.core.admission import NEAR_DUPLICATE, Similarity
 from gym.core.experience import Add, Library, Operation, Rejected
@@ -35,6 +36,13 @@ PROBLEMS = 3
 """Problems of one trial: its own and the two most like it."""
 
 
+class Sides(NamedTuple):
+    """Rewards of a problem without and with a sentence in the library."""
+
+    without: Sequence[float]
+    given: Sequence[float]
+
+
 @dataclass(frozen=True)
 class Trial:
     """A sentence on the problems it is tried on."""
@@ -44,28 +52,39 @@ class Trial:
     """The answers with the sentence in the library, one a group, of the same problems as often as they were asked."""
 
     @cached_property
-    def _sides(self) -> tuple[list[list[float]], list[list[float]]]:
-        """Rewards without and with it of each problem that has a scored answer on both sides."""
+    def _sides(self) -> Mapping[str, Sides]:
+        """By problem that has a scored answer on both sides."""
         given = {group.problem.id: [*chain(*_rewards(self.after, group.problem))] for group in self.before}
         known = [group for group in self.before if group.rewards and given[group.problem.id]]
-        return [[*group.rewards] for group in known], [given[group.problem.id] for group in known]
+        return {group.problem.id: Sides(group.rewards, given[group.problem.id]) for group in known}
 
     @property
     def means(self) -> tuple[float, float] | None:
         """Mean reward without and with it, every problem counted alike; None when nothing could be scored."""
-        without, given = self._sides
-        return (fmean(map(fmean, without)), fmean(map(fmean, given))) if given else None
+        sides = self._sides.values()
+        return (fmean(fmean(one.without) for one in sides), fmean(fmean(one.given) for one in sides)) if sides else None
 
     @property
     def gain(self) -> float:
         """With minus without; 0 where it is not known."""
-        without, given = self.means or (0.0, 0.0)
-        return given - without
+        return self.gain_over({})
+
+    @property
+    def reached(self) -> Mapping[str, float]:
+        """Problem -> mean reward with it."""
+        return {name: fmean(one.given) for name, one in self._sides.items()}
+
+    def gain_over(self, reached: Mapping[str, float]) -> float:
+        """With it minus the better of without it and what other sentences `reached` on a problem; 0 where it is not known."""
+        sides = self._sides.items()
+        gains = [fmean(one.given) - max(fmean(one.without), reached.get(name, 0.0)) for name, one in sides]
+        return fmean(gains) if gains else 0.0
 
     @property
     def error(self) -> float:
         """Standard error of the gain."""
-        return standard_error(*self._sides)
+        sides = self._sides.values()
+        return standard_error([one.without for one in sides], [one.given for one in sides])
 
     @property
     def passed(self) -> bool:
@@ -130,21 +149,30 @@ class Screen:
         )
 
     def _verdicts(self, trials: Mapping[str, Trial]) -> Mapping[str, str]:
-        """Sentence -> why it is not worth keeping; of those that pass, the best come first and only they stay."""
-        best = sorted(trials, key=lambda name: -trials[name].gain)
-        passed = [name for name in best if trials[name].passed]
-        kept: list[str] = []
-        why: dict[str, str] = {name: str(trials[name]) for name in trials}
+        """Sentence -> why it does not stay."""
+        passed = [name for name, trial in trials.items() if trial.passed]
+        kept = self._chosen({name: trials[name] for name in passed})
+        why = {name: str(trial) for name, trial in trials.items()}
         for name in passed:
-            if twin := self._nearly(name, kept):
-                why[name] += f"; nearly {shown(twin)}, which did better"
-            elif self.keep and len(kept) == self.keep:
-                why[name] += f"; only the best {self.keep} of this step stay"
-            else:
-                kept.append(name)
+            twin = self._nearly(name, kept)
+            why[name] += (
+                f"; nearly {shown(twin)}, which stays" if twin else f"; only the best {len(kept)} of this step stay"
+            )
         if self.gated and not passed:
-            kept = [name for name in best[:1] if trials[name].gain > 0]
+            kept = [name for name in _best(trials) if trials[name].gain > 0]
         return {name: reason for name, reason in why.items() if name not in kept}
+
+    def _chosen(self, passed: Mapping[str, Trial]) -> list[str]:
+        """Those that stay: at each turn the one that adds most to what those before it reached, and none of its near-copies."""
+        kept: list[str] = []
+        reached: dict[str, float] = {}
+        left = sorted(passed, key=lambda name: -passed[name].gain)
+        while left and not (self.keep and len(kept) == self.keep):
+            name = max(left, key=lambda one: passed[one].gain_over(reached))
+            kept.append(name)
+            reached |= {known: max(mean, reached.get(known, 0.0)) for known, mean in passed[name].reached.items()}
+            left = [one for one in left if one != name and not self._nearly(one, [name])]
+        return kept
 
     def _nearly(self, sentence: str, others: Sequence[str]) -> str:
         """The one of the others that says the same, or nearly; empty when none does."""
@@ -197,6 +225,11 @@ def rounds(sentences: int, answers: int, keep: int) -> Iterator[tuple[range, int
     for answer in range(answers):
         yield range(answer, answer + 1), sentences
         sentences = min(sentences, max(keep, ceil(sentences / 2)))
+
+
+def _best(trials: Mapping[str, Trial]) -> list[str]:
+    """The sentence that did best, if there is any; of equal ones the first."""
+    return [max(trials, key=lambda name: trials[name].gain)] if trials else []
 
 
 def _rewards(groups: Sequence[Group], problem: Problem) -> Iterator[Sequence[float]]:
