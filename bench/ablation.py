@@ -20,13 +20,14 @@ from bench.record import RECORDS, pack, unpack
 from bench.report import ROOT, ended, filled, machine
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes, line
+from gym.core.value import digest
 from gym.errors import DataError
 from gym.evaluation.ablation import Ablation, markdown
 from gym.files import write_atomic
 from gym.train.grpo.ablation import OUTCOME
 
 PLACE = ROOT / "output" / "ablation"
-NAME, TABLE = "house", "ablation.json"
+TABLE, MEASURED = "ablation.json", "measured.json"
 PAGE = ROOT / "bench" / "ABLATION.md"
 RECORD = RECORDS / "ablation.jsonl"
 BEGIN, END = "<!-- figures: written by `python -m bench.ablation` -->", "<!-- end of figures -->"
@@ -51,12 +52,22 @@ LEVERS = (
 """Each with the base's value first."""
 
 
+def problems() -> dict[str, str]:
+    """Each part as JSONL, the families in turn."""
+    splits = [FAMILIES[name].splits(SEED, SIZES) for name in MIXED]
+    parts = {part: zip(*(getattr(split, part) for split in splits), strict=True) for part in Sizes._fields}
+    return {part: "".join(f"{line(one)}\n" for several in found for one in several) for part, found in parts.items()}
+
+
+def name() -> str:
+    """Of the experiment, by all that the base's result depends on: with other settings nothing that is recorded counts."""
+    return f"house-{digest([problems(), known(ZOO), MODEL])[:8]}"
+
+
 def prepare(place: Path) -> Path:
     """Problems and configuration as files."""
-    splits = [FAMILIES[name].splits(SEED, SIZES) for name in MIXED]
-    for part in Sizes._fields:
-        in_turn = zip(*(getattr(split, part) for split in splits), strict=True)
-        write_atomic(place / f"{part}.jsonl", "".join(f"{line(one)}\n" for several in in_turn for one in several))
+    for part, text in problems().items():
+        write_atomic(place / f"{part}.jsonl", text)
     config = known(ZOO) | {
         "model_name_or_path": f"local:{MODEL}",
         "dataset": str(place / "train.jsonl"),
@@ -66,7 +77,7 @@ def prepare(place: Path) -> Path:
         "rollout_max_tokens": max(FAMILIES[name].max_tokens for name in MIXED),
         "eval_k": 2,
         "output_dir": str(place),
-        "experiment_name": NAME,
+        "experiment_name": name(),
     }
     write_atomic(place / "house.yaml", json.dumps(config, indent=1) + "\n")  # JSON is YAML, too
     return place / "house.yaml"
@@ -81,16 +92,18 @@ def command(config: Path, seeds: str, base_url: str) -> list[str]:
 
 def finished_files(place: Path) -> list[Path]:
     """The table and the outcome of every run, which is all that another machine needs to go on."""
-    return [place / NAME / TABLE, *place.glob(f"{NAME}/*/*/{OUTCOME}")]
+    folder = place / name()
+    return [folder / TABLE, folder / MEASURED, *folder.glob(f"*/*/{OUTCOME}")]
 
 
 def figures(place: Path) -> str:
     """The table of what is finished. Raises `DataError` when nothing is."""
     try:
-        found = Ablation.model_validate_json((place / NAME / TABLE).read_text(encoding="utf-8"))
+        found = Ablation.model_validate_json((place / name() / TABLE).read_text(encoding="utf-8"))
+        measured = json.loads((place / name() / MEASURED).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"{error.filename}: no run is finished yet; python -m bench.ablation makes them") from error
-    return f"Measured {machine()}; {MODEL}, embedded.\n\n{markdown(found).partition('## Variants')[2].strip()}"
+    return f"Measured {measured}; {MODEL}, embedded.\n\n{markdown(found).partition('## Variants')[2].strip()}"
 
 
 def main() -> int:
@@ -106,12 +119,15 @@ def main() -> int:
     asked = parser.parse_args()
     unpack(RECORD, PLACE)
     if not asked.figures:
+        before = finished_files(PLACE)
         told = command(prepare(PLACE), asked.seeds, asked.base_url)
         environ = os.environ | ({"OPENAI_BASE_URL": asked.base_url} if asked.base_url else {})
         dry = ["--dry-run"] if asked.dry_run else []
         done = subprocess.run([sys.executable, "-m", "gym", *told, *dry], cwd=ROOT, env=environ, check=False)
         if done.returncode or asked.dry_run:
             return done.returncode
+        if finished_files(PLACE) != before:
+            write_atomic(PLACE / name() / MEASURED, json.dumps(machine()))
     page = figures(PLACE)
     print(page)
     if asked.write:

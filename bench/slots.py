@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,7 +86,11 @@ class Router:
 
     async def complete(self, request: web.Request) -> web.Response:
         """One chat completion."""
-        body = await request.json()
+        try:
+            body = await request.json()
+            prompt_of(body)
+        except (ValueError, TypeError, KeyError):
+            return _response((400, b'{"error": {"message": "expected a chat completion request with messages"}}'))
         if "seed" not in body and body.get("temperature") != 0:
             return _response(await self._ask(body))
         key = json.dumps(body, sort_keys=True)
@@ -138,7 +143,10 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.slots < 2:
         parser.error("--slots: two at least, one of them for long prompts")
-    web.run_app(Router(asked.server, asked.slots).application(), host="127.0.0.1", port=asked.port)
+    try:
+        web.run_app(Router(asked.server, asked.slots).application(), host="127.0.0.1", port=asked.port)
+    except OSError as error:
+        sys.exit(f"error: cannot listen on port {asked.port}: {error.strerror or error}; give another --port")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from bench.learning.workplace import workplace
 from bench.record import RECORDS, pack, unpack
 from bench.report import ROOT, ended
 from bench.tasks import FAMILIES
+from gym.errors import DataError
 
 RESULTS = ROOT / "output" / "learning"
 RECORD = RECORDS / "learning.jsonl"
@@ -56,8 +57,12 @@ async def measure(asked: argparse.Namespace, todo: Sequence[Cell]) -> None:
 
 
 def figures(asked: argparse.Namespace, todo: Sequence[Cell], scale: Scale) -> str:
-    """Of everything that is finished."""
+    """Of everything that is finished. Raises `DataError` when nothing is."""
     suite = Suite(outcome for cell in todo for outcome in work.finished(cell, asked.methods))
+    if not suite.found:
+        raise DataError(
+            f"{asked.output}: nothing is finished yet of what was asked for; the same without --figures works on it"
+        )
     drawn = [found for cell in todo if (found := same.kept(cell)) is not None]
     verdicts = [verdict for found in drawn for verdict in same.verdicts(found.rewards)]
     return page.markdown(suite, verdicts, scale, planned=len(todo))

@@ -61,6 +61,8 @@ class Outcome(Value):
     """Held-out problem -> reward of each scored answer."""
     failed: int
     """Held-out answers that broke in the world."""
+    measured: str = ""
+    """When, and on what machine."""
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,11 @@ class Suite:
         """All that occur."""
         return tuple(sorted({key.seed for key in self.found}))
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Every day and machine on which something was measured."""
+        return tuple(sorted({outcome.measured for each in self.found.values() for outcome in each.values()}))
+
     def cells(self, *methods: str, family: str | None = None) -> list[Mapping[str, Outcome]]:
         """The cells in which all of these methods have finished."""
         return [

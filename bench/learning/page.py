@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.learning.figures import BASELINE, ORACLE, Duel, Share, Suite
 from bench.learning.methods import METHODS
 from bench.learning.settings import MODEL, Scale
-from bench.report import ROOT, filled, machine
+from bench.report import ROOT, filled
 from gym.evaluation.metrics import Interval, Paired
 
 PAGE = ROOT / "bench" / "LEARNING.md"
@@ -22,7 +22,8 @@ def markdown(suite: Suite, same: Verdicts, scale: Scale, planned: int = 0) -> st
     """Everything that is known so far, of `planned` cells a method; what is missing of them is said."""
     sizes = scale.sizes
     intro = (
-        f"Measured {machine()}; {MODEL}, embedded. Seeds {', '.join(map(str, suite.seeds))}; {sizes.train} training and "
+        f"Measured {'; '.join(suite.measured)}; {MODEL}, embedded. "
+        f"Seeds {', '.join(map(str, suite.seeds))}; {sizes.train} training and "
         f"{sizes.val} validation problems, {sizes.test} held-out ones x {scale.held_out_k} answers in each cell. Brackets "
         "are 95 % intervals: over problems in the table of families, over cells (family x seed) elsewhere."
     )

@@ -7,6 +7,7 @@ from statistics import fmean
 from bench.learning.cell import Cell, Cost, Outcome
 from bench.learning.methods import METHODS
 from bench.learning.workplace import Workplace
+from bench.report import machine
 from gym.errors import RunFailed
 
 GUESS_S = 180.0
@@ -72,6 +73,7 @@ async def work(place: Workplace, cell: Cell, name: str, clock: Clock) -> Outcome
         seconds=clock() - began,
         rewards={tally.problem_id: tally.rewards for tally in answered.tallies},
         failed=answered.score.failed,
+        measured=machine(),
     )
     cell.keep(outcome)
     return outcome

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import ablation
+from bench.learning.settings import ZOO
 from bench.record import pack, unpack
 from bench.report import filled
 from gym.cli.ablate import command as ablate
@@ -40,9 +41,11 @@ def test_the_table_of_a_run_goes_into_the_page(tmp_path: Path, monkeypatch: pyte
     told = ablation.command(ablation.prepare(tmp_path), "0", "")[1:]
     result = CliRunner().invoke(ablate, [*told, "--model", "scripted:house_script:reply", "--quiet"])
     assert result.exit_code == 0, result.output
+    (tmp_path / ablation.name() / ablation.MEASURED).write_text('"on a day"')
     figures = ablation.figures(tmp_path)
     assert "| gate=none | 1 |" in figures
     assert "2 of 2 runs finished" in figures
+    assert figures.startswith("Measured on a day; ")
     page = ablation.PAGE.read_text(encoding="utf-8")
     assert figures in filled(page, figures, ablation.BEGIN, ablation.END)
 
@@ -61,6 +64,9 @@ def test_the_table_of_a_run_goes_into_the_page(tmp_path: Path, monkeypatch: pyte
     )
     assert "2 runs under seeds 0" in again.output
     assert "2 finished. To go: about 0 calls" in " ".join(again.output.split())
+    monkeypatch.setattr("bench.ablation.ZOO", {**ZOO, "epochs": 3})
+    with pytest.raises(DataError, match="no run is finished yet"):
+        ablation.figures(there)
 
 
 def test_without_a_finished_run_the_error_says_how_to_make_one(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.learning import page, same, work
-from bench.learning.__main__ import finished_files
+from bench.learning.__main__ import arguments, figures, finished_files
 from bench.learning.cell import Cell, Cost, Outcome, cells
 from bench.learning.figures import Suite, mean, ratio_interval
 from bench.learning.methods import METHODS
@@ -18,6 +18,7 @@ from bench.report import filled
 from bench.tasks import FAMILIES
 from bench.tasks.family import Sizes
 from gym.config import RunConfig
+from gym.errors import DataError
 from gym.loop import run_on_new_loop
 
 Told = list[str]
@@ -97,6 +98,20 @@ def test_results_go_on_from_their_record_on_another_machine(done: Cell, tmp_path
     assert len(record.read_text().splitlines()) == len(METHODS), "what is not finished here stays in the record"
 
 
+def test_a_damaged_line_of_a_record_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    record.write_text('{"content":1,"file":"a.json"}\n<<<<<<< HEAD\n')
+    with pytest.raises(DataError, match=r"record\.jsonl:2: no recorded result"):
+        pack(record, tmp_path, [])
+    assert record.read_text().count("\n") == 2
+
+
+def test_figures_of_nothing_are_refused(tmp_path: Path) -> None:
+    asked = arguments(["--figures", "--output", str(tmp_path)])
+    with pytest.raises(DataError, match="nothing is finished yet"):
+        figures(asked, cells([FAMILIES["csv"]], (0,), TINY, tmp_path), TINY)
+
+
 async def test_another_wording_or_scale_is_another_cell(place: Workplace, cell: Cell) -> None:
     await work.run(place, [cell], ["oracle"])
     other = replace(cell, family=replace(cell.family, oracle=("When asked for values, be brief.",)))
@@ -137,6 +152,7 @@ def outcome(method: str, family: str, seed: int, rewards: Sequence[float], calls
         seconds=1.0,
         rewards={f"{family}-{seed}-{number}": (reward,) for number, reward in enumerate(rewards)},
         failed=0,
+        measured=f"on day {seed}",
     )
 
 
@@ -181,6 +197,7 @@ def test_the_page_says_where_we_lose() -> None:
     text = page.markdown(suite((0, 0, 0, 0)), ["gain", "gain", "no difference"], QUICK)
     assert "| share of the oracle's gain | -50% [-50%, -50%], 4 cells | >= 60% | NOT |" in text
     assert "behind in a, b" in text
+    assert text.startswith("Measured on day 0; on day 1; ")
     assert "| A/A: one prompt against itself | 2 wins and 0 losses in 3 pairs | <= 0.15 wins | NOT |" in text
     assert "| a | 0.25 | 0.75 | 0.00 | 0.25 |" in text
 

@@ -93,6 +93,13 @@ async def test_a_failed_answer_is_passed_on_and_not_remembered(client: Client, l
     assert (await ask(client, "How many?", seed=1))[0] == 200
 
 
+@pytest.mark.parametrize("body", ["{", "[]", '{"messages": 3}', '{"messages": [{}]}'])
+async def test_what_is_no_request_is_refused(client: Client, llama: Llama, body: str) -> None:
+    async with client.post("/v1/chat/completions", data=body) as answer:
+        assert answer.status == 400
+    assert llama.asked == []
+
+
 async def test_health_is_passed_on(client: Client) -> None:
     async with client.get("/health") as answer:
         assert await answer.json() == {"status": "ok"}

@@ -150,17 +150,16 @@ class Screen:
 
     def _verdicts(self, trials: Mapping[str, Trial]) -> Mapping[str, str]:
         """Sentence -> why it does not stay."""
-        passed = [name for name, trial in trials.items() if trial.passed]
-        kept = self._chosen({name: trials[name] for name in passed})
-        why = {name: str(trial) for name, trial in trials.items()}
-        for name in passed:
-            twin = self._nearly(name, kept)
-            why[name] += (
-                f"; nearly {shown(twin)}, which stays" if twin else f"; only the best {len(kept)} of this step stay"
-            )
+        passed = {name: trial for name, trial in trials.items() if trial.passed}
+        kept = self._chosen(passed)
         if self.gated and not passed:
             kept = [name for name in _best(trials) if trials[name].gain > 0]
-        return {name: reason for name, reason in why.items() if name not in kept}
+        why = {name: str(trial) for name, trial in trials.items() if name not in kept}
+        for name in passed.keys() & why.keys():
+            twin = self._nearly(name, kept)
+            late = f"nearly {shown(twin)}, which stays" if twin else f"only the best {len(kept)} of this step stay"
+            why[name] += f"; {late}"
+        return why
 
     def _chosen(self, passed: Mapping[str, Trial]) -> list[str]:
         """Those that stay: at each turn the one that adds most to what those before it reached, and none of its near-copies."""
@@ -179,10 +178,10 @@ class Screen:
         cosines = self.similar(sentence, others) if others else ()
         return next((other for cosine, other in zip(cosines, others, strict=True) if cosine > NEAR_DUPLICATE), "")
 
-    def _taught(self, sentence: str, shown: Sequence[str], groups: Sequence[Group]) -> str:
-        """The problem that taught a sentence: of those that its critic was shown side by side, the one most like it."""
+    def _taught(self, sentence: str, seen: Sequence[str], groups: Sequence[Group]) -> str:
+        """The problem that taught a sentence: of those that its critic saw side by side, the one most like it."""
         queries = {group.problem.id: group.problem.query for group in groups}
-        names = [name for name in shown if name in queries]
+        names = [name for name in seen if name in queries]
         cosines = self.similar(sentence, [queries[name] for name in names])
         return max(zip(cosines, names, strict=True), key=lambda pair: pair[0])[1]
 
