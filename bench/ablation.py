@@ -40,13 +40,14 @@ LEVERS = (
     "learn_from=mixed+all_wrong,mixed",
     "gate=auto,none",
     "screen_answers=3,0",
+    "screen_when=after_gate,before_gate",
     "critique_groups=3,1",
-    "critique_samples=2,1",
+    "critique_samples=1,2",
     "critique_feedback=off,on",
     "group_size_min=3,none",
     "grpo_group_size=5,3,8",
     "curriculum=on,off",
-    "inclusion=0.7,1",
+    "inclusion=1.0,0.7",
     "descent=line,pool",
 )
 """Each with the base's value first."""

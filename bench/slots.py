@@ -2,11 +2,14 @@
 
 Left to itself, the server gives the five answers to one question to five idle slots, and each reads the question anew. Here a
 request waits for the slot that holds the longest beginning of its prompt, unless too many wait there, so that a question is
-read once or twice: for the benches that take `--base-url`. Long prompts (a critique's worked examples) have slots of their
-own, so that questions do not push their beginning out. A request that is repeated with its seed, or at temperature 0, is
-answered once.
+read once or twice: for the benches that take `--base-url`. Long prompts (a library, a critique's worked examples) have slots
+of their own, so that questions do not push their beginning out, and of slots that hold nothing of a prompt the one that was
+left alone longest is given up. A request that is repeated with its seed, or at temperature 0, is answered once.
 
-    llama-server -m MODEL.gguf --port 8080 -np 32 -c 131072
+The server needs one cache for all slots, or it computes slots with unequal work one after the other, and must not empty the
+slots that rest, as it else does then:
+
+    llama-server -m MODEL.gguf --port 8080 -np 32 -c 65536 --kv-unified --no-cache-idle-slots --cache-ram 0
     python -m bench.slots http://127.0.0.1:8080 --slots 32
     python -m bench.ablation --base-url http://127.0.0.1:8090/v1
 """
@@ -23,12 +26,14 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-LONG = 1500
+LONG = 500
 """Characters of a prompt from which on it goes to the slots for long ones."""
-FOR_LONG = 0.25
+FOR_LONG = 0.5
 """Share of the slots."""
-WAITING_COSTS = {False: 60, True: 500}
+WAITING_COSTS = {False: 15, True: 400}
 """A request before it in a slot's queue weighs as much as so many characters to be read, by whether prompts are long."""
+NEARLY = 50
+"""Of slots that differ by fewer characters the one that was left alone longest is taken."""
 PATHS = ("/v1/models", "/health")
 """Passed on as they are."""
 
@@ -41,6 +46,8 @@ class Slot:
     holds: str = ""
     """The prompt that it reads or read last, that of the last request in its queue."""
     waiting: int = 0
+    used: int = 0
+    """When it was last chosen, as a count."""
     free: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def cost(self, prompt: str) -> int:
@@ -58,7 +65,7 @@ def chosen(slots: Sequence[Slot], prompt: str) -> Slot:
     """
     border = len(slots) - max(1, round(FOR_LONG * len(slots)))
     kind = slots[border:] if len(prompt) > LONG else slots[:border]
-    return min(kind, key=lambda slot: slot.cost(prompt))
+    return min(kind, key=lambda slot: (slot.cost(prompt) // NEARLY, slot.used))
 
 
 def prompt_of(body: Mapping[str, Any]) -> str:
@@ -72,6 +79,7 @@ class Router:
     def __init__(self, server: str, slots: int) -> None:
         self.server = server.rstrip("/")
         self.slots = [Slot(number) for number in range(slots)]
+        self.count = 0
         self.answered: dict[str, asyncio.Task[tuple[int, bytes]]] = {}
         """By request; a failed one is asked again."""
 
@@ -111,6 +119,8 @@ class Router:
         slot = chosen(self.slots, prompt)
         slot.holds = prompt
         slot.waiting += 1
+        self.count += 1
+        slot.used = self.count
         try:
             async with slot.free:
                 given = body | {"id_slot": slot.number, "cache_prompt": True}

@@ -35,14 +35,15 @@ ZOO: Keys = {
     "learn_from": "mixed+all_wrong",
     "screen_answers": 3,
     "screen_keep": 2,
+    "screen_when": "after_gate",
     "gate": "auto",
     "gate_margin": 0.1,
     "eval_k": 2,
     "critique_groups": 3,
-    "critique_samples": 2,
+    "critique_samples": 1,
     "group_size_min": 3,
     "curriculum": True,
-    "inclusion": 0.7,
+    "inclusion": 1.0,
 }
 """Our settings."""
 

@@ -280,6 +280,11 @@ class RunConfig(BaseModel):
         description="with screen_answers: only the N best of a step stay, found by a race in which the better half goes on "
         "after each answer; 0: all that improve",
     )
+    screen_when: Literal["before_gate", "after_gate"] = Field(
+        default="before_gate",
+        description="with screen_answers and a gate: try every step's experiences first, or hand all of them to the gate untried "
+        "and try them when it takes the step back, for it to decide on the best once more",
+    )
     inclusion: float = Field(
         default=1.0,
         gt=0.0,

@@ -72,8 +72,18 @@ async def test_when_too_many_wait_another_slot_reads_the_question_too(client: Cl
 async def test_long_prompts_have_slots_of_their_own(client: Client, llama: Llama) -> None:
     await ask(client, "long " * LONG, seed=0)
     await asyncio.gather(*(ask(client, f"{number} short", seed=0) for number in range(20)))
-    assert llama.slots_of("long") <= {6, 7}
-    assert not {body["id_slot"] for body in llama.asked[1:]} & {6, 7}
+    assert llama.slots_of("long") <= {4, 5, 6, 7}
+    assert not {body["id_slot"] for body in llama.asked[1:]} & {4, 5, 6, 7}
+
+
+async def test_a_new_prompt_takes_the_slot_that_was_left_alone_longest(client: Client, llama: Llama) -> None:
+    prompts = [f"{name} {name * LONG}" for name in "abcd"]
+    for prompt in [*prompts, prompts[0], "e " * LONG]:
+        await ask(client, prompt)
+    a, b, c, d, again, new = (body["id_slot"] for body in llama.asked)
+    assert len({a, b, c, d}) == 4
+    assert again == a
+    assert new == b
 
 
 async def test_what_has_a_seed_is_answered_once_and_what_has_none_anew(client: Client, llama: Llama) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gym.core.chat import Message, Sampling
 
 RULE = "When asked for a count, end with an exclamation mark."
+SPOILS = "When fruit is counted, answer in Roman numerals."
 FRUIT = ("apple", "pear", "plum", "cherry", "fig", "quince", "medlar", "lemon")
 
 
@@ -28,6 +29,15 @@ def does_nothing(messages: Sequence[Message], sampling: Sampling) -> str:
 def ruins(messages: Sequence[Message], sampling: Sampling) -> str:
     """Most are right without the rule, none with it."""
     return _reply(messages, sampling, without=80, given=0)
+
+
+def spoils_one(messages: Sequence[Message], sampling: Sampling) -> str:
+    """As `helps`, but every other problem teaches a sentence that ruins all answers."""
+    system = messages[0].content if messages[0].role == "system" else ""
+    if system.startswith("You compare"):
+        number = int(re.findall(r"(\d+) apples", messages[-1].content)[0])
+        return f'[{{"option": "add", "experience": "{(RULE, SPOILS)[number % 2]}"}}]'
+    return "IV" if "Roman" in system else helps(messages, sampling)
 
 
 def turns(messages: Sequence[Message], sampling: Sampling) -> str:

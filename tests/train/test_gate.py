@@ -139,6 +139,44 @@ def test_unclear_keeps_the_older_library_unless_the_margin_is_reached(desk: Desk
     assert (kept.verdict, kept.kept, kept.problems) == ("unclear", True, MANY)
 
 
+RULE = "When asked for a count, end with an exclamation mark."
+SPOILS = "When fruit is counted, answer in Roman numerals."
+"""As in gate_script."""
+AFTER: dict[str, Any] = {"screen_when": "after_gate", "screen_answers": 2, "learn_from": "mixed+all_wrong"}
+"""Trials for what the gate takes back."""
+
+
+def tried(run: Run) -> int:
+    return sum(call.stage == "screen" for call in calls_of(run.folder))
+
+
+def test_of_a_step_that_was_taken_back_the_gate_keeps_what_stands_its_trial(desk: Desk) -> None:
+    run = desk.run("spoils_one", **AFTER)
+    (decision,) = decisions(run)
+    assert (decision.verdict, decision.kept) == ("better", True)
+    assert run.library.texts == (RULE,)
+    assert tried(run) > 0
+    update = json.loads((run.folder / "epoch_0" / "step_0" / "batch_update.json").read_text(encoding="utf-8"))
+    assert any(note.startswith("all proposals together were taken back (unclear: -") for note in update["notes"])
+    assert [item["operation"]["experience"] for item in update["rejected"] if "tried on" in item["reason"]] == [
+        SPOILS,
+        SPOILS,
+    ]
+    assert replay(journal_of(run.folder)) == run.library
+
+
+def test_a_step_that_the_gate_keeps_is_not_tried(desk: Desk) -> None:
+    run = train(desk.config("helps", "kept untried", **AFTER))
+    assert run.library.texts == (RULE,)
+    assert tried(run) == 0
+
+
+def test_trials_that_are_to_follow_a_gate_come_first_where_there_is_none(desk: Desk) -> None:
+    run = train(desk.config("spoils_one", "no gate", **AFTER, gate="none"))
+    assert run.library.texts == (RULE,)
+    assert tried(run) > 0
+
+
 def test_the_older_librarys_answers_are_not_paid_again_by_the_next_gate(desk: Desk) -> None:
     run = train(desk.config("does_nothing", "twice", gate_margin=0.9, epochs=2))
     assert [(decision.kept, decision.problems) for decision in decisions(run)] == [(False, MANY)] * 2
@@ -174,18 +212,20 @@ def test_a_budget_that_pays_for_no_block_stops_cleanly_and_a_higher_one_goes_on(
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.8])
-@pytest.mark.parametrize(("model", "margin"), [("helps", None), ("harms_a_little", -1.0)])
+@pytest.mark.parametrize(
+    ("model", "keys"), [("helps", {}), ("harms_a_little", {"gate_margin": -1.0}), ("spoils_one", AFTER)]
+)
 def test_a_run_cut_off_in_the_middle_of_a_gate_decides_the_same(
-    desk: Desk, model: str, margin: float | None, kept: float
+    desk: Desk, model: str, keys: dict[str, Any], kept: float
 ) -> None:
-    whole = desk.run(model, gate_margin=margin)
+    whole = desk.run(model, **keys)
     folder = desk.copy(whole, f"cut-{model}-{kept}")
     lines = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(lines[: int(len(lines) * kept)])
     assert len(before_the_gate(whole)) < len(calls_of(folder)) < len(calls_of(whole.folder))
     for path in folder.rglob("step_*/*"):
         path.unlink()
-    again = train(desk.config(model, folder.name, gate_margin=margin))
+    again = train(desk.config(model, folder.name, **keys))
     assert (folder / "experiences.json").read_bytes() == (whole.folder / "experiences.json").read_bytes()
     assert decisions(again) == decisions(whole)
     assert {call.key for call in calls_of(folder)} == {call.key for call in calls_of(whole.folder)}

@@ -300,6 +300,8 @@ def test_the_estimate_counts_trials_as_the_screen_makes_them() -> None:
     assert calls(shape, 1.0)["screen"] == 2 * 20 * 2 * PROBLEMS
     race = shape.model_copy(update={"screen_answers": 3, "screen_keep": 4})
     assert calls(race, 1.0)["screen"] == 2 * (20 + 10 + 5) * PROBLEMS
+    gated = race.model_copy(update={"val_problems": 8, "eval_k": 2, "screen_after_gate": True})
+    assert calls(gated, 1.0)["evaluate"] == 8 * 2 * (1 + gated.steps * 2)
 
 
 def test_policy_and_reflector_may_be_two_endpoints(configured: Configured) -> None:

@@ -59,6 +59,8 @@ class Shape(Value):
     """Answers to each of three problems by which a proposal is tried; 0 when it is not."""
     screen_keep: int = 0
     """The best of a step that stay after a race; 0: no race."""
+    screen_after_gate: bool = False
+    """Whether only a step that the gate took back is tried, for the gate to decide once more; at most, all are."""
     profile: Literal["small", "large"] = "large"
     """A small reflector asks for no consolidation …"""
     short_answers: bool = False
@@ -190,6 +192,7 @@ def shape_of(config: RunConfig, task: Task, answer_tokens: float) -> Shape:
         critique_samples=config.critique_samples,
         screen_answers=config.screen_answers,
         screen_keep=config.screen_keep,
+        screen_after_gate=config.screen_when == "after_gate",
         val_problems=0 if config.gate == "none" else len(task.val),
         profile=automatic if config.reflector_profile == "auto" else config.reflector_profile,
         short_answers=answer_tokens * CHARACTERS_PER_TOKEN <= SHORT_OUTPUT,
@@ -234,7 +237,8 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
         raise ValueError(f"informative_share is a share in [0, 1], got {informative_share}")
     groups = shape.problems * shape.epochs
     teaching = round(groups * informative_share)
-    validations = shape.steps + 1 if shape.val_problems else 0
+    looks = 2 if shape.screen_answers and shape.screen_after_gate else 1
+    validations = shape.steps * looks + 1 if shape.val_problems else 0
     critiques = teaching * shape.critique_samples
     answers = _answers(shape, informative_share)
     trials = {"screen": _trials(shape, informative_share)} if shape.screen_answers else {}

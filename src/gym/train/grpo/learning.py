@@ -11,7 +11,8 @@ from itertools import chain, groupby, islice
 from math import ceil
 from typing import NamedTuple
 
-from gym.core.experience import Applied, Experience, Library
+from gym.core.decision import Decision
+from gym.core.experience import Add, Applied, Experience, Library
 from gym.core.journal import Journal, record, record_credit, record_import, record_restore
 from gym.core.problem import Problem
 from gym.core.text import count
@@ -154,8 +155,14 @@ class Learning:
 
         Its trials join those of the steps before.
         """
-        took = await self.one_step(loop, batch, before, trials, refuted(events))
+        harmful = refuted(events)
+        took = await self.one_step(loop, batch, before, trials, harmful)
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
+        if gate and decision and lost_additions(took, applied) and loop.screen and not loop.screen_first:
+            self.bench.watch.say("each of the proposals is tried now")
+            self.bench.watch.phase(f"step {batch.step}, trials", 0, self.bench.session.meter)
+            took = noted(await loop.tried(took, before, step=batch.step, refuted=harmful), decision)
+            applied, decision = await gate.judged(took, before)
         library, news = journalled(took, applied, before, events, batch.step)
         update = took.update(applied)
         self.bench.folder.write_step(batch.epoch, batch.step, took.groups, took.summaries, took.critiques, update)
@@ -188,6 +195,17 @@ class Learning:
             f"{count(stats.failed, 'rollout')} failed, {count(sum(stats.accepted.values()), 'operation')} accepted, "
             f"{stats.rejected} rejected, {count(stats.library_size, 'experience')}"
         )
+
+
+def lost_additions(took: Step, applied: Applied) -> bool:
+    """Whether `applied`, what the gate left of a step, lacks experiences that the step would have added."""
+    return applied is not took.applied and any(isinstance(item.operation, Add) for item in took.applied.accepted)
+
+
+def noted(took: Step, decision: Decision) -> Step:
+    """The step with what the gate said of all its proposals together, before each was tried."""
+    together = f"all proposals together were taken back ({decision.reason}); then each was tried"
+    return took._replace(decided=took.decided._replace(notes=(*took.decided.notes, together)))
 
 
 def journalled(

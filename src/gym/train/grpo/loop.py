@@ -84,7 +84,9 @@ class Loop:
     admission: Callable[[Library, Sequence[Experience]], Admit]
     """The gate for a step, given the library that its prompts showed, and the entries that were removed for harm."""
     screen: Screen | None = None
-    """Tries proposals before they are consolidated; None believes them."""
+    """Tries proposals; None believes them."""
+    screen_first: bool = True
+    """Whether it tries all before they are consolidated; else `tried` is for those of a step that was taken back."""
     credit: Credit | None = None
     """Measures what each experience does, where not every rollout is shown all; None where it is."""
     similar: Similarity = lambda text, others: [0.0] * len(others)
@@ -119,24 +121,50 @@ class Loop:
         if self.settings.groups > 1:
             reflected = await self._compared(reflected, library, step)
         critiques = tuple(critique for item in reflected for critique in item.critiques)
-        if self.screen is not None:
-            studied = [item.group for item in reflected if item.critiques]
-            critiques = await self.screen.tried(critiques, studied, library)
-        summaries = tuple(summary for item in reflected for summary in item.summaries)
         groups = tuple(item.group for item in reflected)
+        if self.screen is not None and self.screen_first:
+            critiques = await self._tried(self.screen, critiques, groups, library)
+        summaries = tuple(summary for item in reflected for summary in item.summaries)
         trials = None if self.credit is None else Trials.of(groups, library)
         counted = library.credit(uses(groups, summaries, library))
         credited, removals = Judged(counted, ())
         if self.credit is not None and trials is not None:
             credited, removals = self.credit.judged(counted, (*past, trials))
+        decided, applied = await self._consolidated(critiques, credited, removals, library, step, refuted)
+        seconds = time.monotonic() - began
+        return Step(groups, summaries, critiques, decided, applied, credited, seconds, trials, removals)
+
+    async def tried(self, took: Step, library: Library, *, step: int, refuted: Sequence[Experience] = ()) -> Step:
+        """A step that was taken back, again with those of its proposals alone that stood their trials."""
+        if self.screen is None:
+            return took
+        began = time.monotonic()
+        critiques = await self._tried(self.screen, took.critiques, took.groups, library)
+        decided, applied = await self._consolidated(critiques, took.credited, took.removals, library, step, refuted)
+        seconds = took.seconds + time.monotonic() - began
+        return took._replace(critiques=critiques, decided=decided, applied=applied, seconds=seconds)
+
+    async def _tried(
+        self, screen: Screen, critiques: tuple[Critique, ...], groups: Sequence[Group], library: Library
+    ) -> tuple[Critique, ...]:
+        return await screen.tried(critiques, [group for group in groups if teaches(group, self.learn_from)], library)
+
+    async def _consolidated(
+        self,
+        critiques: Sequence[Critique],
+        credited: Library,
+        removals: Sequence[Delete],
+        shown: Library,
+        step: int,
+        refuted: Sequence[Experience],
+    ) -> tuple[Consolidation, Applied]:
+        """What is made of the proposals, and the library with it; `shown` is what the rollouts' prompts were drawn from."""
         self.watch.expect(1)
         stage = consolidate(critiques, credited, self.settings, seed=self.seed + step, removals=removals)
         decided = await self._drive(stage, "consolidate")
         leaving = filter(harms, credited.only({removal.id for removal in removals}))
-        gate = self.admission(library, (*refuted, *leaving))
-        applied = credited.apply(decided.operations, gate, step=step, domain=self.domain)
-        seconds = time.monotonic() - began
-        return Step(groups, summaries, critiques, decided, applied, credited, seconds, trials, removals)
+        admit = self.admission(shown, (*refuted, *leaving))
+        return decided, credited.apply(decided.operations, admit, step=step, domain=self.domain)
 
     async def _reflected(self, problem: Problem, library: Library, epoch: int, draw: int) -> Reflected:
         group = await self.rollouts.group(problem, library, epoch=epoch, draw=draw)

@@ -4,9 +4,10 @@ Each proposal is put in front of a few informative problems of its own batch, th
 and stays only when their mean reward rises by more than one standard error of that difference: a useless one passes about one
 time in six, not every other time. Of groups that a critic saw side by side, the one that is most like the sentence taught it.
 The step's own rollouts are the reference, so only the trial costs calls.
-Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a step that did
-better at all goes on to it when none passed. Of sentences that say nearly the same only the best stays: the library would take
-no second one.
+Trials come before a step's proposals are consolidated or, with `screen_when: after_gate`, when the gate has taken them back
+all together. Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a
+step that did better at all goes on to it when none passed. Of sentences that say nearly the same only the best stays: the
+library would take no second one.
 Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
 wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943). The best are
 those that together do most for the problems they were tried on, so that one rule does not take every place.

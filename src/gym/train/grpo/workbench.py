@@ -71,6 +71,7 @@ class Workbench:
             settings=self.reflection(),
             admission=self.admission,
             screen=self.screen(),
+            screen_first=self.config.screen_when == "before_gate" or not self.gated,
             credit=Credit(self.config.credit_margin) if self.config.inclusion < 1.0 else None,
             similar=similarity(HashingEmbedder()),
             near=self.session.retrieval.near,
@@ -83,7 +84,7 @@ class Workbench:
     def gate(self) -> Gate | None:
         """What decides on each step's library, when there are validation problems enough (SPEC 2.11)."""
         config, problems = self.config, self.task.val
-        if not is_on(config, len(problems)):
+        if not self.gated:
             return None
         return Gate(
             problems=ordered(problems, config.seed),
@@ -101,10 +102,14 @@ class Workbench:
         if not answers:
             return None
         rollouts = self.rollouts("screen", 1, self.config.rollout_temperature)
-        gated = is_on(self.config, len(self.task.val))
         return Screen(
-            rollouts, similarity(HashingEmbedder()), answers, self.config.screen_keep, gated, self.watch.expect
+            rollouts, similarity(HashingEmbedder()), answers, self.config.screen_keep, self.gated, self.watch.expect
         )
+
+    @property
+    def gated(self) -> bool:
+        """Whether there are validation problems enough for a gate, and it is wanted."""
+        return is_on(self.config, len(self.task.val))
 
     def rollouts(self, stage: str, group_size: int, temperature: float) -> RolloutManager:
         """Rollouts of one stage; training and evaluation differ in reward and sampling alone (SPEC 1.11)."""
