@@ -271,8 +271,8 @@ class RunConfig(BaseModel):
     screen_answers: int = Field(
         default=0,
         ge=0,
-        description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve; with a "
-        "gate, the best of a step that did better by less than the error goes on to it when no other does; 0: off",
+        description="try each proposed experience with N answers to each of 3 problems and drop it unless they improve by more "
+        "than the standard error, or at all where a gate decides afterwards; 0: off",
     )
     screen_keep: int = Field(
         default=0,

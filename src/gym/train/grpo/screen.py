@@ -5,9 +5,8 @@ and stays only when their mean reward rises by more than one standard error of t
 time in six, not every other time. Of groups that a critic saw side by side, the one that is most like the sentence taught it.
 The step's own rollouts are the reference, so only the trial costs calls.
 Trials come before a step's proposals are consolidated or, with `screen_when: after_gate`, when the gate has taken them back
-all together. Three problems tell a good sentence from none only now and then: where a gate decides afterwards, the best of a
-step that did better at all goes on to it when none passed. Of sentences that say nearly the same only the best stays: the
-library would take no second one.
+all together. Three problems tell a good sentence from none only now and then: where a gate decides afterwards, any rise will
+do. Of sentences that say nearly the same only the best stays: the library would take no second one.
 Small reflectors need it most: about a third of their sentences are useless or harm. Where only the best of a step are
 wanted, the trials are a race: after each answer the better half goes on (successive halving, arXiv:1502.07943). The best are
 those that together do most for the problems they were tried on, so that one rule does not take every place.
@@ -87,10 +86,9 @@ class Trial:
         sides = self._sides.values()
         return standard_error([one.without for one in sides], [one.given for one in sides])
 
-    @property
-    def passed(self) -> bool:
-        """Whether the sentence is worth keeping; so is one of which nothing could be scored."""
-        return self.means is None or self.gain > self.error
+    def passed(self, *, gated: bool) -> bool:
+        """Whether the sentence is worth keeping, or worth the gate's while; so is one of which nothing could be scored."""
+        return self.means is None or self.gain > (0.0 if gated else self.error)
 
     def __str__(self) -> str:
         without, given = self.means or (0.0, 0.0)
@@ -151,10 +149,8 @@ class Screen:
 
     def _verdicts(self, trials: Mapping[str, Trial]) -> Mapping[str, str]:
         """Sentence -> why it does not stay."""
-        passed = {name: trial for name, trial in trials.items() if trial.passed}
+        passed = {name: trial for name, trial in trials.items() if trial.passed(gated=self.gated)}
         kept = self._chosen(passed)
-        if self.gated and not passed:
-            kept = [name for name in _best(trials) if trials[name].gain > 0]
         why = {name: str(trial) for name, trial in trials.items() if name not in kept}
         for name in passed.keys() & why.keys():
             twin = self._nearly(name, kept)
@@ -225,11 +221,6 @@ def rounds(sentences: int, answers: int, keep: int) -> Iterator[tuple[range, int
     for answer in range(answers):
         yield range(answer, answer + 1), sentences
         sentences = min(sentences, max(keep, ceil(sentences / 2)))
-
-
-def _best(trials: Mapping[str, Trial]) -> list[str]:
-    """The sentence that did best, if there is any; of equal ones the first."""
-    return [max(trials, key=lambda name: trials[name].gain)] if trials else []
 
 
 def _rewards(groups: Sequence[Group], problem: Problem) -> Iterator[Sequence[float]]:
