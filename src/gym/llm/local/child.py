@@ -10,11 +10,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import Any
 
 from xllamacpp import CommonParams, Server  # type: ignore[attr-defined]
 
 PR_SET_PDEATHSIG = 1
+LOG_S = 5.0
+"""Seconds to wait for the log, which is a file."""
 
 
 def main(options: dict[str, Any]) -> None:
@@ -27,7 +30,8 @@ def main(options: dict[str, Any]) -> None:
     try:
         server = Server(parameters(options))
     except RuntimeError as error:
-        sys.exit(str(error))  # not os._exit: llama.cpp's log, which has the reason, is flushed by its destructor
+        _await_log()
+        sys.exit(str(error))
     with os.fdopen(ready, "w") as pipe:
         print(server.listening_address, file=pipe, flush=True)
     watcher.join()
@@ -55,6 +59,17 @@ def _die_with_parent() -> None:
     """On Linux the kernel kills us when the parent's thread ends, even while the model loads."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _await_log() -> None:
+    """llama.cpp's log has the reason, and a thread of its own that on a busy machine writes it late, or not when we are gone."""
+    seen, until = -1, time.monotonic() + LOG_S
+    while time.monotonic() < until:
+        size = os.fstat(sys.stderr.fileno()).st_size
+        if size and size == seen:
+            return
+        seen = size
+        time.sleep(0.1)
 
 
 def _exit_at_end_of_input() -> None:
