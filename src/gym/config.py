@@ -283,7 +283,7 @@ class RunConfig(BaseModel):
     screen_when: Literal["before_gate", "after_gate"] = Field(
         default="before_gate",
         description="with screen_answers and a gate: try every step's experiences first, or hand all of them to the gate untried "
-        "and try them when it takes the step back, for it to decide on the best once more",
+        "and try them when it takes the step back, for it to decide on the best once more, again with a chance of gate_error",
     )
     inclusion: float = Field(
         default=1.0,

@@ -22,6 +22,7 @@ from gym.llm.meter import Budget, Meter
 from gym.llm.scripted import Reply, Scripted
 from gym.train.grpo.experience_manager import ExperienceManager
 from gym.train.grpo.gate import Gate, ordered
+from gym.train.grpo.requirements import before_spending
 from gym.train.grpo.rewards import resolve_reward
 from gym.train.grpo.rollout_manager import RolloutManager
 from gym.train.grpo.snapshots import Snapshot, best, unbeaten, with_later_uses
@@ -172,9 +173,12 @@ def test_a_step_that_the_gate_keeps_is_not_tried(desk: Desk) -> None:
 
 
 def test_trials_that_are_to_follow_a_gate_come_first_where_there_is_none(desk: Desk) -> None:
-    run = train(desk.config("spoils_one", "no gate", **AFTER, gate="none"))
+    config = desk.config("spoils_one", "no gate", **AFTER, gate="none")
+    run = train(config)
     assert run.library.texts == (RULE,)
     assert tried(run) > 0
+    assert before_spending(config, MANY)[0].startswith("screen_when: after_gate finds no gate")
+    assert before_spending(desk.config("spoils_one", **AFTER), MANY) == ()
 
 
 def test_the_older_librarys_answers_are_not_paid_again_by_the_next_gate(desk: Desk) -> None:

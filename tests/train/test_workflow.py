@@ -155,11 +155,17 @@ def test_a_run_in_which_every_group_is_homogeneous_ends_costs_no_reflection_and_
 def test_levers_that_have_nothing_to_pull_are_told_before_a_call(configured: Configured) -> None:
     run = train(
         configured(
-            epochs=1, curriculum=True, use_groundtruth=False, critique_feedback=True, learn_from="mixed+all_wrong"
+            epochs=1,
+            curriculum=True,
+            use_groundtruth=False,
+            critique_feedback=True,
+            learn_from="mixed+all_wrong",
+            screen_keep=2,
+            screen_when="after_gate",
         )
     )
     told = [note.partition(" has no effect")[0] for note in run.report.notes if "has no effect" in note]
-    assert told == ["learn_from: mixed+all_wrong", "critique_feedback", "curriculum"]
+    assert told == ["learn_from: mixed+all_wrong", "critique_feedback", "screen_keep", "screen_when", "curriculum"]
     plain = train(configured(epochs=1, experiment_name="plain"))
     assert not [note for note in plain.report.notes if "has no effect" in note]
 
@@ -302,6 +308,10 @@ def test_the_estimate_counts_trials_as_the_screen_makes_them() -> None:
     assert calls(race, 1.0)["screen"] == 2 * (20 + 10 + 5) * PROBLEMS
     gated = race.model_copy(update={"val_problems": 8, "eval_k": 2, "screen_after_gate": True})
     assert calls(gated, 1.0)["evaluate"] == 8 * 2 * (1 + gated.steps * 2)
+    large = gated.model_copy(update={"profile": "large"})
+    assert (
+        calls(large, 1.0)["consolidate"] == 2 * calls(large.model_copy(update={"val_problems": 0}), 1.0)["consolidate"]
+    )
 
 
 def test_policy_and_reflector_may_be_two_endpoints(configured: Configured) -> None:

@@ -237,8 +237,8 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
         raise ValueError(f"informative_share is a share in [0, 1], got {informative_share}")
     groups = shape.problems * shape.epochs
     teaching = round(groups * informative_share)
-    looks = 2 if shape.screen_answers and shape.screen_after_gate else 1
-    validations = shape.steps * looks + 1 if shape.val_problems else 0
+    turns = 2 if shape.screen_answers and shape.screen_after_gate and shape.val_problems else 1
+    validations = shape.steps * turns + 1 if shape.val_problems else 0
     critiques = teaching * shape.critique_samples
     answers = _answers(shape, informative_share)
     trials = {"screen": _trials(shape, informative_share)} if shape.screen_answers else {}
@@ -247,7 +247,7 @@ def calls(shape: Shape, informative_share: float) -> dict[str, int]:
         "summarize": 0 if shape.profile == "small" and shape.short_answers else answers.studied,
         "critique": critiques,
         **trials,
-        "consolidate": _consolidations(shape, informative_share),
+        "consolidate": turns * _consolidations(shape, informative_share),
         "evaluate": shape.eval_k * (shape.test_problems * shape.evaluations + shape.val_problems * validations),
     }
 

@@ -2,7 +2,7 @@
 
 from gym.config import RunConfig
 from gym.errors import ConfigError
-from gym.train.grpo.gate import cautions
+from gym.train.grpo.gate import cautions, is_on
 
 
 def require_training_free(config: RunConfig) -> None:
@@ -47,6 +47,8 @@ def require_sizes(config: RunConfig) -> None:
 def before_spending(config: RunConfig, validation: int) -> tuple[str, ...]:
     """What the user should hear before the first call."""
     notes = cautions(config, validation)
+    if config.screen_when == "after_gate" and config.screen_answers and not is_on(config, validation):
+        notes.append("screen_when: after_gate finds no gate, so every experience is tried before it enters the library")
     if config.grpo_group_size == 1:
         notes.append("a group size of 1 has no attempts to compare, so nothing can be learned: use --group-size 5")
     return tuple(notes)

@@ -219,6 +219,9 @@ def _without_effect(config: RunConfig) -> list[str]:
         for name, wanted in needing.items()
         if wanted and not config.use_groundtruth
     ]
+    for name, wanted in (("screen_keep", config.screen_keep > 0), ("screen_when", config.screen_when == "after_gate")):
+        if wanted and not config.screen_answers:
+            found.append(f"{name} has no effect: with screen_answers: 0 no experience is tried")
     if config.curriculum and config.epochs == 1:
         found.append("curriculum has no effect: problems rest from the second epoch on, and there is one")
     return found
