@@ -1,13 +1,14 @@
 """`python -m bench.slots SERVER --slots N`: llama.cpp's own server behind an address that chooses the slot for every request.
 
 Left to itself, the server gives the five answers to one question to five idle slots, and each reads the question anew. Here a
-request waits for the slot that holds the longest beginning of its prompt, unless too many wait there, so that a question is
-read once or twice: for the benches that take `--base-url`. Long prompts (a library, a critique's worked examples) have slots
-of their own, so that questions do not push their beginning out, and of slots that hold nothing of a prompt the one that was
-left alone longest is given up. A request that is repeated with its seed, or at temperature 0, is answered once.
+request waits for a slot that holds its whole prompt, or else the longest beginning of it, unless too many wait there, so that
+a question is read once or twice: for the benches that take `--base-url`. Long prompts (a library, a critique's worked
+examples) have slots of their own, so that questions do not push their beginning out, and of slots that hold nothing of a
+prompt the one that was left alone longest is given up. A request that is repeated with its seed, or at temperature 0, is
+answered once.
 
 The server needs one cache for all slots, or it computes slots with unequal work one after the other, and must not empty the
-slots that rest, as it else does then:
+slots that rest, as it else does then. A bench of eight processes fills 32 slots, one of 24 processes 96:
 
     llama-server -m MODEL.gguf --port 8080 -np 32 -c 65536 --kv-unified --no-cache-idle-slots --cache-ram 0
     python -m bench.slots http://127.0.0.1:8080 --slots 32
@@ -30,10 +31,12 @@ LONG = 500
 """Characters of a prompt from which on it goes to the slots for long ones."""
 FOR_LONG = 0.5
 """Share of the slots."""
-WAITING_COSTS = {False: 15, True: 400}
+WAITING_COSTS = {False: 15, True: 60}
 """A request before it in a slot's queue weighs as much as so many characters to be read, by whether prompts are long."""
 NEARLY = 50
 """Of slots that differ by fewer characters the one that was left alone longest is taken."""
+QUEUE = 8
+"""Requests that wait for a slot with the whole prompt before another slot reads it too."""
 PATHS = ("/v1/models", "/health")
 """Passed on as they are."""
 
@@ -65,6 +68,8 @@ def chosen(slots: Sequence[Slot], prompt: str) -> Slot:
     """
     border = len(slots) - max(1, round(FOR_LONG * len(slots)))
     kind = slots[border:] if len(prompt) > LONG else slots[:border]
+    if holders := [slot for slot in kind if slot.holds == prompt and slot.waiting < QUEUE]:
+        return min(holders, key=lambda slot: slot.waiting)
     return min(kind, key=lambda slot: (slot.cost(prompt) // NEARLY, slot.used))
 
 

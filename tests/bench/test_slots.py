@@ -64,6 +64,14 @@ async def test_answers_to_one_question_come_from_one_slot(client: Client, llama:
     assert len(set.union(*found)) == 3
 
 
+async def test_a_short_question_is_not_read_anew_in_a_slot_that_rests(client: Client, llama: Llama) -> None:
+    for question in ("2 + 2?", "3 + 5?", "2 + 2?", "3 + 5?"):
+        await ask(client, question)
+    first, second, *again = (body["id_slot"] for body in llama.asked)
+    assert first != second
+    assert again == [first, second]
+
+
 async def test_when_too_many_wait_another_slot_reads_the_question_too(client: Client, llama: Llama) -> None:
     await asyncio.gather(*(ask(client, "How many apples?", seed=seed) for seed in range(30)))
     assert len(llama.slots_of("How many")) > 1
