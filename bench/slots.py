@@ -31,8 +31,10 @@ LONG = 500
 """Characters of a prompt from which on it goes to the slots for long ones."""
 FOR_LONG = 0.5
 """Share of the slots."""
-WAITING_COSTS = {False: 15, True: 60}
-"""A request before it in a slot's queue weighs as much as so many characters to be read, by whether prompts are long."""
+A_TOKEN = 2
+"""Characters to be read that an answer's token weighs which a slot's queue may still write."""
+USUAL = 256
+"""Tokens of an answer that does not say how many it may have."""
 NEARLY = 50
 """Of slots that differ by fewer characters the one that was left alone longest is taken."""
 QUEUE = 8
@@ -49,6 +51,9 @@ class Slot:
     holds: str = ""
     """The prompt that it reads or read last, that of the last request in its queue."""
     waiting: int = 0
+    """Requests in its queue, the one that it answers included."""
+    ahead: int = 0
+    """Tokens that those may write."""
     used: int = 0
     """When it was last chosen, as a count."""
     free: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -56,7 +61,7 @@ class Slot:
     def cost(self, prompt: str) -> int:
         """Characters that would have to be read, and what the queue weighs."""
         known = len(os.path.commonprefix((self.holds, prompt)))  # noqa: RUF071 -- by characters is what is meant
-        return len(prompt) - known + WAITING_COSTS[len(prompt) > LONG] * self.waiting
+        return len(prompt) - known + A_TOKEN * self.ahead
 
 
 def chosen(slots: Sequence[Slot], prompt: str) -> Slot:
@@ -123,7 +128,9 @@ class Router:
         prompt = prompt_of(body)
         slot = chosen(self.slots, prompt)
         slot.holds = prompt
+        room = limit if isinstance(limit := body.get("max_tokens"), int) else USUAL
         slot.waiting += 1
+        slot.ahead += room
         self.count += 1
         slot.used = self.count
         try:
@@ -135,6 +142,7 @@ class Router:
             return 502, json.dumps({"error": {"message": f"{self.server}: {error}; is llama-server up?"}}).encode()
         finally:
             slot.waiting -= 1
+            slot.ahead -= room
 
     async def _connected(self, _: web.Application) -> Any:
         timeout, connector = aiohttp.ClientTimeout(total=None), aiohttp.TCPConnector(limit=0)

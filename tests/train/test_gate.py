@@ -151,12 +151,24 @@ def tried(run: Run) -> int:
     return sum(call.stage == "screen" for call in calls_of(run.folder))
 
 
+def told(run: Run) -> list[list[str]]:
+    """Place and decision in each row of the report's table of the gate."""
+    report = (run.folder / "report.md").read_text(encoding="utf-8")
+    table = report.partition("## How the library was chosen")[2].partition("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
+    return [row[:2] for row in rows[2:]]
+
+
 def test_of_a_step_that_was_taken_back_the_gate_keeps_what_stands_its_trial(desk: Desk) -> None:
     run = desk.run("spoils_one", **AFTER)
     (decision,) = decisions(run)
     assert (decision.verdict, decision.kept) == ("better", True)
     assert run.library.texts == (RULE,)
     assert tried(run) > 0
+    (step,) = run.steps
+    assert step.untried is not None
+    assert not step.untried.kept
+    assert told(run) == [["0/0, untried", "unclear, taken back"], ["0/0", "better, kept"]]
     update = json.loads((run.folder / "epoch_0" / "step_0" / "batch_update.json").read_text(encoding="utf-8"))
     assert any(note.startswith("all proposals together were taken back (unclear: -") for note in update["notes"])
     assert [item["operation"]["experience"] for item in update["rejected"] if "tried on" in item["reason"]] == [
@@ -164,6 +176,14 @@ def test_of_a_step_that_was_taken_back_the_gate_keeps_what_stands_its_trial(desk
         SPOILS,
     ]
     assert replay(journal_of(run.folder)) == run.library
+
+
+def test_a_step_of_which_no_proposal_stands_its_trial_is_told_with_what_the_gate_had_said(desk: Desk) -> None:
+    run = train(desk.config("ruins", "ruined untried", **AFTER))
+    assert len(run.library) == 0
+    assert decisions(run) == []
+    assert told(run) == [["0/0, untried", "worse, taken back"]]
+    assert "each was then tried" in (run.folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_step_that_the_gate_keeps_is_not_tried(desk: Desk) -> None:

@@ -4,6 +4,7 @@ A library is kept because its answers to the validation problems came out well, 
 only problems that decided nothing say what it is worth.
 """
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gym.core.decision import Decision
@@ -13,18 +14,24 @@ from gym.evaluation.page import Section, Table
 
 if TYPE_CHECKING:
     from gym.evaluation.report import Report
+    from gym.train.grpo.run_dir import StepStats
 
+UNTRIED = (
+    "Where a row says untried, all proposals of the step went to those problems together and were taken back; each was then "
+    "tried on training problems, and a second row, if there is one, is of those that were left."
+)
 _HEADER = ("epoch/step", "decision", "problems", "answers", "failed", "difference", "p", "ended")
 
 
 def selection(report: "Report") -> Section | None:
     """Every decision of the gate with its figures, then what they are worth; None when it decided nothing."""
-    rows = [_row(f"{step.epoch}/{step.step}", step.gate) for step in report.steps if step.gate]
+    rows = [row for step in report.steps for row in _rows(step)]
     if not rows:
         return None
     text = [
         "A step's library and the one before it answered the same validation problems, block by block, until the difference "
         "was clear or hopeless. p is one-sided and adjusted for the looks on the way.",
+        *([UNTRIED] if any(step.untried for step in report.steps) else []),
         *([f"At the end the run went back: {report.went_back}."] if report.went_back else []),
         _optimistic(report.validated),
         _fresh(report.gain),
@@ -32,6 +39,14 @@ def selection(report: "Report") -> Section | None:
     return Section(
         "How the library was chosen", tuple(text), Table("Decisions", _HEADER, rows, frozenset({0, 2, 3, 4, 5, 6}))
     )
+
+
+def _rows(step: "StepStats") -> Iterator[tuple[str, ...]]:
+    place = f"{step.epoch}/{step.step}"
+    if step.untried:
+        yield _row(f"{place}, untried", step.untried)
+    if step.gate:
+        yield _row(place, step.gate)
 
 
 def _row(place: str, decided: Decision) -> tuple[str, ...]:

@@ -158,10 +158,12 @@ class Learning:
         harmful = refuted(events)
         took = await self.one_step(loop, batch, before, trials, harmful)
         applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
+        untried: Decision | None = None
         if gate and decision and lost_additions(took, applied) and loop.screen and not loop.screen_first:
             self.bench.watch.say("each of the proposals is tried now")
             self.bench.watch.phase(f"step {batch.step}, trials", 0, self.bench.session.meter)
-            took = noted(await loop.tried(took, before, step=batch.step, refuted=harmful), decision)
+            untried = decision
+            took = noted(await loop.tried(took, before, step=batch.step, refuted=harmful), untried)
             applied, decision = await gate.judged(took, before)
         library, news = journalled(took, applied, before, events, batch.step)
         update = took.update(applied)
@@ -170,7 +172,7 @@ class Learning:
             self.bench.folder.write_trials(batch.epoch, batch.step, took.trials)
             trials.append(took.trials)
         draws = draws_of(batch, took.groups, self.bench.sizes) if self.bench.spends_unevenly else None
-        return library, news, step_stats(batch, took, applied, decision, draws)
+        return library, news, step_stats(batch, took, applied, decision, untried=untried, draws=draws)
 
     async def one_step(
         self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials], harmful: Sequence[Experience]

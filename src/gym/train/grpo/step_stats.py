@@ -30,7 +30,13 @@ def draws_of(batch: Batch, groups: Sequence[Group], sizes: GroupSize) -> Draws:
 
 
 def step_stats(
-    batch: Batch, took: Step, applied: Applied, decision: Decision | None, draws: Draws | None = None
+    batch: Batch,
+    took: Step,
+    applied: Applied,
+    decision: Decision | None,
+    *,
+    untried: Decision | None = None,
+    draws: Draws | None = None,
 ) -> StepStats:
     """The numbers of a step."""
     rollouts = [rollout for group in took.groups for rollout in group.rollouts]
@@ -56,6 +62,7 @@ def step_stats(
         library_tokens=estimate_tokens(applied.library.render()),
         seconds=took.seconds,
         gate=decision,
+        untried=untried,
         tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
         draws=draws,
     )
