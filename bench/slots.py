@@ -33,12 +33,12 @@ FOR_LONG = 0.5
 """Share of the slots."""
 A_TOKEN = 2
 """Characters to be read that an answer's token weighs which a slot's queue may still write."""
-USUAL = 256
+USUAL = 32
 """Tokens of an answer that does not say how many it may have."""
 NEARLY = 50
 """Of slots that differ by fewer characters the one that was left alone longest is taken."""
-QUEUE = 8
-"""Requests that wait for a slot with the whole prompt before another slot reads it too."""
+QUEUE = 256
+"""Tokens that may be ahead of a request in a slot that holds its whole prompt, before another slot reads it too."""
 PATHS = ("/v1/models", "/health")
 """Passed on as they are."""
 
@@ -50,10 +50,8 @@ class Slot:
     number: int
     holds: str = ""
     """The prompt that it reads or read last, that of the last request in its queue."""
-    waiting: int = 0
-    """Requests in its queue, the one that it answers included."""
     ahead: int = 0
-    """Tokens that those may write."""
+    """Tokens that the requests in its queue may write, the one that it answers included."""
     used: int = 0
     """When it was last chosen, as a count."""
     free: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -73,8 +71,8 @@ def chosen(slots: Sequence[Slot], prompt: str) -> Slot:
     """
     border = len(slots) - max(1, round(FOR_LONG * len(slots)))
     kind = slots[border:] if len(prompt) > LONG else slots[:border]
-    if holders := [slot for slot in kind if slot.holds == prompt and slot.waiting < QUEUE]:
-        return min(holders, key=lambda slot: slot.waiting)
+    if holders := [slot for slot in kind if slot.holds == prompt and slot.ahead < QUEUE]:
+        return min(holders, key=lambda slot: slot.ahead)
     return min(kind, key=lambda slot: (slot.cost(prompt) // NEARLY, slot.used))
 
 
@@ -129,7 +127,6 @@ class Router:
         slot = chosen(self.slots, prompt)
         slot.holds = prompt
         room = limit if isinstance(limit := body.get("max_tokens"), int) else USUAL
-        slot.waiting += 1
         slot.ahead += room
         self.count += 1
         slot.used = self.count
@@ -141,7 +138,6 @@ class Router:
         except aiohttp.ClientError as error:
             return 502, json.dumps({"error": {"message": f"{self.server}: {error}; is llama-server up?"}}).encode()
         finally:
-            slot.waiting -= 1
             slot.ahead -= room
 
     async def _connected(self, _: web.Application) -> Any:

@@ -79,7 +79,9 @@ def _families(suite: Suite) -> Iterator[str]:
         means = {name: suite.mean(name, family) for name in methods}
         cells = ["–" if found is None else f"{found:.2f}" for found in means.values()]
         changes = [_change(suite.difference(name, family)) for name in learners]
-        known = {name: found for name in learners if (found := means[name]) is not None}
+        most = max((len(suite.cells(name, family=family)) for name in learners), default=0)
+        whole = [name for name in learners if len(suite.cells(name, family=family)) == most]
+        known = {name: found for name in whole if (found := means[name]) is not None}
         best = [name for name, found in known.items() if found == max(known.values())]
         yield f"| {family} | {' | '.join(cells)} | {' | '.join(changes)} | {', '.join(best) or '–'} |"
 

@@ -208,6 +208,14 @@ def test_an_unfinished_page_says_what_is_missing() -> None:
     assert "Unfinished" not in page.markdown(suite((0, 0, 0, 0)), [], QUICK)
 
 
+def test_a_method_that_has_fewer_cells_than_the_others_is_not_called_the_best() -> None:
+    found = suite((1, 1, 0, 0))
+    lucky = outcome("gepa", "a", 0, (1, 1, 1, 1))
+    both = Suite([*(made for cell in found.found.values() for made in cell.values()), lucky])
+    rows = page.markdown(both, [], QUICK).splitlines()
+    assert next(row for row in rows if row.startswith("| a |")).endswith("| zoo |")
+
+
 def test_the_page_takes_the_figures_between_its_markers() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert filled(filled(text, "| 1 |", page.BEGIN, page.END), "| 2 |", page.BEGIN, page.END).count("| 2 |") == 1

@@ -77,6 +77,12 @@ async def test_when_too_many_wait_another_slot_reads_the_question_too(client: Cl
     assert len(llama.slots_of("How many")) > 1
 
 
+async def test_a_long_answer_does_not_wait_behind_another_for_a_short_beginning(client: Client, llama: Llama) -> None:
+    prompts = [f"{'reflect ' * 20} on {number} {'words ' * LONG}" for number in range(3)]
+    await asyncio.gather(*(ask(client, prompt, max_tokens=512) for prompt in prompts))
+    assert len(llama.slots_of("reflect")) == 3
+
+
 async def test_long_prompts_have_slots_of_their_own(client: Client, llama: Llama) -> None:
     await ask(client, "long " * LONG, seed=0)
     await asyncio.gather(*(ask(client, f"{number} short", seed=0) for number in range(20)))

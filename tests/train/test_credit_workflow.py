@@ -129,3 +129,9 @@ def test_validation_problems_need_only_not_speak_against_a_measured_removal(conf
     )
     assert "gate: the measured removals alone are kept" in heard.lines
     assert removed(run).keys() == {PLANTED.harmful, PLANTED.useless}
+    alone = [step for step in run.steps if step.whole]
+    assert alone
+    assert all(step.gate and step.gate.kept and step.whole and not step.whole.kept for step in alone)
+    assert f"| {alone[0].epoch}/{alone[0].step}, whole step | " in (run.folder / "report.md").read_text(
+        encoding="utf-8"
+    )

@@ -166,9 +166,9 @@ def test_of_a_step_that_was_taken_back_the_gate_keeps_what_stands_its_trial(desk
     assert run.library.texts == (RULE,)
     assert tried(run) > 0
     (step,) = run.steps
-    assert step.untried is not None
-    assert not step.untried.kept
-    assert told(run) == [["0/0, untried", "unclear, taken back"], ["0/0", "better, kept"]]
+    assert step.whole is not None
+    assert not step.whole.kept
+    assert told(run) == [["0/0, whole step", "unclear, taken back"], ["0/0", "better, kept"]]
     update = json.loads((run.folder / "epoch_0" / "step_0" / "batch_update.json").read_text(encoding="utf-8"))
     assert any(note.startswith("all proposals together were taken back (unclear: -") for note in update["notes"])
     assert [item["operation"]["experience"] for item in update["rejected"] if "tried on" in item["reason"]] == [
@@ -182,8 +182,8 @@ def test_a_step_of_which_no_proposal_stands_its_trial_is_told_with_what_the_gate
     run = train(desk.config("ruins", "ruined untried", **AFTER))
     assert len(run.library) == 0
     assert decisions(run) == []
-    assert told(run) == [["0/0, untried", "worse, taken back"]]
-    assert "each was then tried" in (run.folder / "report.html").read_text(encoding="utf-8")
+    assert told(run) == [["0/0, whole step", "worse, taken back"]]
+    assert "stood a trial on training problems" in (run.folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_step_that_the_gate_keeps_is_not_tried(desk: Desk) -> None:

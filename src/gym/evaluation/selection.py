@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gym.evaluation.report import Report
     from gym.train.grpo.run_dir import StepStats
 
-UNTRIED = (
-    "Where a row says untried, all proposals of the step went to those problems together and were taken back; each was then "
-    "tried on training problems, and a second row, if there is one, is of those that were left."
+WHOLE = (
+    "Where a row says whole step, all changes of the step were taken back together. A second row, if there is one, is of a part: "
+    "of removals that were measured, or of the proposals that then stood a trial on training problems."
 )
 _HEADER = ("epoch/step", "decision", "problems", "answers", "failed", "difference", "p", "ended")
 
@@ -31,7 +31,7 @@ def selection(report: "Report") -> Section | None:
     text = [
         "A step's library and the one before it answered the same validation problems, block by block, until the difference "
         "was clear or hopeless. p is one-sided and adjusted for the looks on the way.",
-        *([UNTRIED] if any(step.untried for step in report.steps) else []),
+        *([WHOLE] if any(step.whole for step in report.steps) else []),
         *([f"At the end the run went back: {report.went_back}."] if report.went_back else []),
         _optimistic(report.validated),
         _fresh(report.gain),
@@ -43,8 +43,8 @@ def selection(report: "Report") -> Section | None:
 
 def _rows(step: "StepStats") -> Iterator[tuple[str, ...]]:
     place = f"{step.epoch}/{step.step}"
-    if step.untried:
-        yield _row(f"{place}, untried", step.untried)
+    if step.whole:
+        yield _row(f"{place}, whole step", step.whole)
     if step.gate:
         yield _row(place, step.gate)
 

@@ -40,6 +40,8 @@ class Gated(NamedTuple):
 
     applied: Applied
     decision: Decision | None = None
+    whole: Decision | None = None
+    """On all changes together, where `decision` is on a part of them."""
 
 
 class Pair(NamedTuple):
@@ -84,7 +86,7 @@ class Gate:
             alone = await replace(self, margin=UNLESS_WORSE).decide(before, fewer.library)
             if alone.kept:
                 self.watch.say("gate: the measured removals alone are kept")
-                return Gated(fewer, alone)
+                return Gated(fewer, alone, whole=decision)
         return Gated(reverted(took.applied, took.credited, decision.reason), decision)
 
     async def decide(self, older: Library, newer: Library) -> Decision:

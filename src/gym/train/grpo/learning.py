@@ -157,22 +157,21 @@ class Learning:
         """
         harmful = refuted(events)
         took = await self.one_step(loop, batch, before, trials, harmful)
-        applied, decision = await gate.judged(took, before) if gate else Gated(took.applied)
-        untried: Decision | None = None
-        if gate and decision and lost_additions(took, applied) and loop.screen and not loop.screen_first:
+        gated = await gate.judged(took, before) if gate else Gated(took.applied)
+        whole = gated.whole or gated.decision
+        if gate and whole and lost_additions(took, gated.applied) and loop.screen and not loop.screen_first:
             self.bench.watch.say("each of the proposals is tried now")
             self.bench.watch.phase(f"step {batch.step}, trials", 0, self.bench.session.meter)
-            untried = decision
-            took = noted(await loop.tried(took, before, step=batch.step, refuted=harmful), untried)
-            applied, decision = await gate.judged(took, before)
-        library, news = journalled(took, applied, before, events, batch.step)
-        update = took.update(applied)
+            took = noted(await loop.tried(took, before, step=batch.step, refuted=harmful), whole)
+            gated = (await gate.judged(took, before))._replace(whole=whole)
+        library, news = journalled(took, gated.applied, before, events, batch.step)
+        update = took.update(gated.applied)
         self.bench.folder.write_step(batch.epoch, batch.step, took.groups, took.summaries, took.critiques, update)
         if took.trials is not None:
             self.bench.folder.write_trials(batch.epoch, batch.step, took.trials)
             trials.append(took.trials)
         draws = draws_of(batch, took.groups, self.bench.sizes) if self.bench.spends_unevenly else None
-        return library, news, step_stats(batch, took, applied, decision, untried=untried, draws=draws)
+        return library, news, step_stats(batch, took, gated, draws)
 
     async def one_step(
         self, loop: Loop, batch: Batch, library: Library, past: Sequence[Trials], harmful: Sequence[Experience]

@@ -76,8 +76,8 @@ class StepStats(Value):
     seconds: float
     gate: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
     """What validation problems said of it; None where they were not asked."""
-    untried: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
-    """What they had said of all proposals together, before each was tried (`screen_when: after_gate`)."""
+    whole: Decision | None = Field(default=None, exclude_if=lambda decision: decision is None)
+    """What they had said of all changes together, where `gate` is of a part: the measured removals, or what stood its trial."""
     tools: Mapping[str, ToolUse] = Field(default_factory=dict, exclude_if=lambda used: not used)
     """What the rollouts called, by tool."""
     draws: Draws | None = Field(default=None, exclude_if=lambda draws: draws is None)

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gym.core.admission import estimate_tokens
-from gym.core.decision import Decision
 from gym.core.draws import Draws
-from gym.core.experience import Applied
 from gym.core.problem import tool_use
 from gym.core.rollout import Group
+from gym.train.grpo.gate import Gated
 from gym.train.grpo.group_size import GroupSize
 from gym.train.grpo.loop import Batch, Step
 from gym.train.grpo.run_dir import StepStats
@@ -29,20 +28,12 @@ def draws_of(batch: Batch, groups: Sequence[Group], sizes: GroupSize) -> Draws:
     )
 
 
-def step_stats(
-    batch: Batch,
-    took: Step,
-    applied: Applied,
-    decision: Decision | None,
-    *,
-    untried: Decision | None = None,
-    draws: Draws | None = None,
-) -> StepStats:
+def step_stats(batch: Batch, took: Step, gated: Gated, draws: Draws | None = None) -> StepStats:
     """The numbers of a step."""
     rollouts = [rollout for group in took.groups for rollout in group.rollouts]
     rewards = [rollout.reward for rollout in rollouts if rollout.reward is not None]
     informative = sum(group.is_informative for group in took.groups)
-    update = took.update(applied)
+    update, library = took.update(gated.applied), gated.applied.library
     return StepStats(
         epoch=batch.epoch,
         step=batch.step,
@@ -58,11 +49,11 @@ def step_stats(
         proposed=len(update.proposed),
         accepted=dict(Counter(operation.option for operation in update.accepted)),
         rejected=len(update.rejected),
-        library_size=len(applied.library),
-        library_tokens=estimate_tokens(applied.library.render()),
+        library_size=len(library),
+        library_tokens=estimate_tokens(library.render()),
         seconds=took.seconds,
-        gate=decision,
-        untried=untried,
+        gate=gated.decision,
+        whole=gated.whole,
         tools=tool_use(rollout.trajectory.tools for rollout in rollouts if rollout.trajectory),
         draws=draws,
     )

@@ -26,6 +26,7 @@ from gym.llm.limiter import Limiter
 from gym.llm.recorded import recover
 from gym.train.grpo.credit import refuted
 from gym.train.grpo.experience_manager import JOURNAL, read_journal, read_library, utc_now
+from gym.train.grpo.gate import Gated
 from gym.train.grpo.learning import ACTOR, journalled, require_scored
 from gym.train.grpo.loop import Batch, Loop, Step
 from gym.train.grpo.run_dir import RunDir, StepStats
@@ -125,7 +126,7 @@ class Learner:
         library, news = journalled(took, took.applied, state.library, state.events, batch.step)
         trials = (*state.trials, took.trials) if took.trials else state.trials
         self.state = State(library, state.events + news, trials)
-        return Told(step_stats(batch, took, took.applied, None), _spread(took))
+        return Told(step_stats(batch, took, Gated(took.applied)), _spread(took))
 
     async def _evaluate(self, problems: Sequence[Problem]) -> Evaluation:
         bench, _, state = await self._opened()
