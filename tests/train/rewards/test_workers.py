@@ -207,6 +207,24 @@ def test_a_script_without_a_main_guard_runs_once_and_its_exit_does_not_hang(tmp_
     assert "printed by a reward" in done.stderr
 
 
+HANGS = """
+import asyncio
+from gym.train.grpo.rewards.workers import Workers
+if __name__ == "__main__":
+    with Workers(1, limit_s=1.0) as pool:
+        print(asyncio.run(pool.call(exec, "print('as far as here'); import time; time.sleep(60)")).type)
+"""
+
+
+def test_what_a_reward_printed_before_it_hung_is_not_lost_with_its_worker(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(HANGS)
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, env=usual)
+    assert done.stdout == "Timeout\n", done.stderr
+    assert "as far as here" in done.stderr
+
+
 INTERRUPTED = """
 import asyncio, os, signal, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background inherits an ignored one

@@ -133,6 +133,7 @@ def _framed(value: Any) -> memoryview:
 def _serve(link: socket.socket, memory_mb: int | None) -> None:
     """In the worker: tasks one after another, until the parent closes the socket or is gone."""
     os.dup2(2, 1)  # what a reward prints must not mix with the command's result
+    sys.stdout = sys.stderr  # and is there line by line, however the worker ends
     if sys.platform != "win32":
         os.nice(_NICENESS)
     if memory_mb is not None and sys.platform == "linux":
