@@ -30,6 +30,8 @@ class Share(NamedTuple):
     cells: int
     gain: float
     gain_interval: Interval | None
+    worst: float
+    """The smallest gain of a cell."""
     share: float
     share_interval: Interval | None
     cost: Cost
@@ -105,6 +107,7 @@ class Suite:
             len(found),
             fmean(gains),
             interval(gains),
+            min(gains),
             ratio(gains, best),
             ratio_interval(gains, best),
             Cost(*(round(fmean(column)) for column in zip(*costs, strict=True))),

@@ -94,8 +94,8 @@ def _change(found: Paired) -> str:
 
 
 def _methods(suite: Suite) -> Iterator[str]:
-    yield "| method | cells | mean gain | share of the oracle's | calls a cell | tokens a cell |"
-    yield "|---|---:|---|---|---:|---:|"
+    yield "| method | cells | mean gain | worst cell | share of the oracle's | calls a cell | tokens a cell |"
+    yield "|---|---:|---|---:|---|---:|---:|"
     for name in METHODS:
         share = suite.share(name)
         if share is not None and name != BASELINE:
@@ -107,6 +107,7 @@ def _method(share: Share) -> str:
         (
             str(share.cells),
             f"{share.gain:+.3f} {_brackets(share.gain_interval, '+.3f')}",
+            f"{share.worst:+.2f}",
             f"{share.share:.0%} {_brackets(share.share_interval, '.0%')}",
             f"{share.cost.calls:,}",
             f"{share.cost.tokens:,}",

@@ -9,7 +9,7 @@ import pytest
 from bench.learning import page, same, work
 from bench.learning.__main__ import arguments, figures, finished_files
 from bench.learning.cell import Cell, Cost, Outcome, cells
-from bench.learning.figures import Suite, mean, ratio_interval
+from bench.learning.figures import Key, Suite, mean, ratio_interval
 from bench.learning.methods import METHODS
 from bench.learning.settings import INSTRUCTIONS, PLAIN, QUICK, ZOO, Scale, known, scaled
 from bench.learning.workplace import Workplace
@@ -175,6 +175,16 @@ def test_a_gain_is_told_as_a_share_of_the_oracles() -> None:
     assert share is not None
     assert (share.cells, share.gain, share.share, share.cost) == (4, 0.25, 0.5, Cost(100, 1000, 100))
     assert suite((1, 1, 0, 0)).share("gepa") is None
+
+
+def test_the_worst_cell_of_a_method_is_told() -> None:
+    found = suite((1, 1, 0, 0))
+    found.found[Key("b", 1)]["zoo"] = outcome("zoo", "b", 1, (0, 0, 0, 0))
+    share = found.share("zoo")
+    assert share is not None
+    assert share.worst == -0.25
+    row = next(line for line in page.markdown(found, [], QUICK).splitlines() if line.startswith("| zoo |"))
+    assert row.split(" | ")[3] == "-0.25"
 
 
 def test_a_cell_without_its_oracle_is_not_counted() -> None:
