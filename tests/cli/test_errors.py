@@ -196,3 +196,14 @@ def test_a_result_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 5
     assert done.stderr == "gym: the result could not be written: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("closed", "told"), [("2>&-", "correct"), ("<&-", "correct"), (">&-", ""), ("<&- >&- 2>&-", "")]
+)
+def test_a_standard_stream_that_the_caller_closed_is_no_crash(tmp_path: Path, closed: str, told: str) -> None:
+    (tmp_path / "g.jsonl").write_text(json.dumps({"gold": "4", "response": "4"}), encoding="utf-8")
+    line = f'"{sys.executable}" -m gym grade g.jsonl {closed}'
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert told in done.stdout

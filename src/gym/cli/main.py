@@ -56,6 +56,7 @@ def gym() -> None:
 
 def main() -> None:
     """Entry point: our errors become one line and their exit code, never a traceback."""
+    _fill_closed()
     _speak_utf8()
     logging.basicConfig(level=logging.WARNING, format="  %(message)s")
     try:
@@ -79,6 +80,15 @@ def main() -> None:
         click.echo(f"gym: the result could not be written: {error.strerror}", err=True)
         code = StorageError.exit_code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fill_closed() -> None:
+    """Open nothing where the caller closed a standard stream (`2>&-`): with its number on a socket the event loop aborts."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115 -- for as long as the process
+            os.set_inheritable(nothing.fileno(), True)  # workers, too
+            setattr(sys, name, nothing)
 
 
 def _speak_utf8() -> None:
