@@ -76,6 +76,7 @@ bench-learning: $(READY) ## what is learned on the embedded model, beside an ora
 bench-ablation: $(READY) ## what each lever of our settings is worth on the embedded model (hours; resumes)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b
 	@$(BIN)/python -m bench.ablation
+	@$(BIN)/python -m bench.ablation --of paper
 
 bench-gradient: $(READY) ## a library, LoRA and gradient GRPO on one small model, side by side (under an hour; resumes)
 	@$(BIN)/gym model get qwen2.5-coder-1.5b

@@ -107,7 +107,7 @@ def _sections(page: str) -> dict[str, str]:
 def filled(page: str, figures: str, begin: str = BEGIN, end: str = END) -> str:
     """The page with `figures` between its markers, in place of what stood there."""
     before, rest = page.split(begin)
-    return f"{before}{begin}\n\n{figures}\n\n{end}{rest.split(end)[1]}"
+    return f"{before}{begin}\n\n{figures}\n\n{end}{rest.split(end, 1)[1]}"
 
 
 def ended(main: Callable[[], int]) -> NoReturn:

@@ -32,7 +32,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(prog="bench.learning", description=__doc__)
     parser.add_argument("--families", type=_names, default=tuple(FAMILIES), help="comma-separated (default: all)")
-    parser.add_argument("--seeds", type=_numbers, default=SEEDS, help="comma-separated (default: 4,5,6,10,11,12)")
+    usual = ",".join(map(str, SEEDS))
+    parser.add_argument("--seeds", type=_numbers, default=SEEDS, help=f"comma-separated (default: {usual})")
     parser.add_argument("--methods", type=_names, default=tuple(METHODS), help="comma-separated (default: all)")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the problems (default: 1)")
     parser.add_argument("--quick", action="store_true", help="8 problems of each part, one held-out answer each")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.learning import page, same, work
-from bench.learning.__main__ import arguments, figures, finished_files
+from bench.learning.__main__ import RECORD, arguments, figures, finished_files
 from bench.learning.cell import Cell, Cost, Outcome, cells
 from bench.learning.figures import Key, Suite, mean, ratio_interval
 from bench.learning.methods import METHODS
@@ -229,6 +229,15 @@ def test_a_method_that_has_fewer_cells_than_the_others_is_not_called_the_best() 
 def test_the_page_takes_the_figures_between_its_markers() -> None:
     text = page.PAGE.read_text(encoding="utf-8")
     assert filled(filled(text, "| 1 |", page.BEGIN, page.END), "| 2 |", page.BEGIN, page.END).count("| 2 |") == 1
+
+
+def test_the_page_has_the_figures_of_the_record(tmp_path: Path) -> None:
+    unpack(RECORD, tmp_path)
+    asked = arguments(["--scale", "0.5", "--output", str(tmp_path)])
+    scale = scaled(asked.scale)
+    told = figures(asked, cells([FAMILIES[name] for name in asked.families], asked.seeds, scale, asked.output), scale)
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert filled(text, told, page.BEGIN, page.END) == text
 
 
 def test_any_two_halvings_agree_on_half_of_the_draws() -> None:

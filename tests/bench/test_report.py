@@ -24,6 +24,8 @@ def test_new_figures_replace_the_old_ones_and_nothing_else() -> None:
     assert "| 1 |" in once
     assert filled(once, "| 2 |") == filled(PAGE, "| 2 |")
     assert filled(once, "| 2 |").endswith("The rest.\n")
+    both = f"{PAGE}<!-- another -->\n\n| 3 |\n\n{END}\n\nThe end.\n"
+    assert filled(both, "| 2 |").endswith(f"The rest.\n<!-- another -->\n\n| 3 |\n\n{END}\n\nThe end.\n")
 
 
 def test_a_missed_target_is_seen_in_exit_code_row_and_summary() -> None:
