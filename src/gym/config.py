@@ -256,6 +256,11 @@ class RunConfig(BaseModel):
     critique_feedback: bool = Field(
         default=False, description="show the critic what the reward said of each attempt (needs ground truth)"
     )
+    critique_contrast: bool = Field(
+        default=False,
+        description="tell the critic in what a short wrong answer differs from a right one (capital letters, spaces, …), or the "
+        "right one's form",
+    )
     critique_groups: int = Field(
         default=1,
         ge=1,

@@ -94,6 +94,24 @@ def test_the_critic_reads_what_the_reward_said_only_when_asked_to_and_with_groun
     assert "GRADER" not in prompt(feedback=True, use_groundtruth=False)
 
 
+def test_a_large_reflector_too_is_told_how_answers_differ_from_the_reference() -> None:
+    problem = Problem(id="p1", query="How heavy are 12 kilograms?", ground_truth="12 kg")
+
+    def prompt(**changes: object) -> str:
+        model = Answers('[{"option":"keep"}]')
+        pair = (summary("12 KG", 0.0), summary("12 kg", 1.0, 1))
+        drive(critique(problem, pair, "", LARGE.model_copy(update=changes)), model)
+        return model.asked[0].messages[-1].content
+
+    told = prompt(contrast=True)
+    assert "12 KG\nDIFFERENCE from the reference: only capital letters" in told
+    assert "<form of the reference answer>\n<number> kg\n" in told
+    assert told.count("DIFFERENCE") == 1
+    for other in (prompt(), prompt(contrast=True, use_groundtruth=False)):
+        assert "DIFFERENCE" not in other
+        assert "<number>" not in other
+
+
 @pytest.mark.parametrize("settings", [LARGE, SMALL])
 def test_without_ground_truth_no_prompt_holds_the_label_or_feedback(settings: ReflectionSettings) -> None:
     blind = settings.model_copy(update={"use_groundtruth": False})

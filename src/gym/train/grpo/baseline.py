@@ -18,7 +18,7 @@ LEARNING_KEYS = frozenset(
     {
         "grpo_group_size", "group_size_min", "group_size_max", "epochs", "batch_size", "dataset_truncate", "curriculum",
         "learn_from", "use_groundtruth", "rollout_temperature", "semantic_max_operations", "critique_feedback",
-        "critique_groups", "critique_samples",
+        "critique_contrast", "critique_groups", "critique_samples",
         "reflector_model", "reflector_base_url", "reflector_profile", "reflection_max_tokens", "reflector_context",
         "inclusion", "screen_answers", "screen_keep", "screen_when", "gate", "gate_error", "gate_margin", "descent",
         "experience_max_size", "experience_token_budget",

@@ -156,6 +156,7 @@ class Workbench:
             context=min(config.reflector_context, window(reflector) or config.reflector_context),
             use_groundtruth=config.use_groundtruth,
             feedback=config.critique_feedback,
+            contrast=config.critique_contrast,
             groups=config.critique_groups,
             samples=config.critique_samples,
             words=self.task.domain.prompts.words(config.use_groundtruth),

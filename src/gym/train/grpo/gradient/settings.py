@@ -153,7 +153,7 @@ UNUSED = frozenset(
     {
         "experience_lib_path", "gate", "gate_error", "gate_margin", "descent", "inclusion", "screen_answers", "screen_keep",
         "screen_when", "learn_from", "curriculum", "critique_groups", "critique_samples", "critique_feedback",
-        "group_size_min", "group_size_max",
+        "critique_contrast", "group_size_min", "group_size_max",
     }
 )  # fmt: skip
 """Levers of the training-free method. What names its reflector is left out: one file serves both commands."""

@@ -8,6 +8,7 @@ from gym.core.problem import Failure, Problem
 from gym.core.reflection import Critique, Studied, Summary
 from gym.core.rollout import INFORMATIVE_SPREAD
 from gym.errors import ProviderError
+from gym.train.grpo.stages.contrast import difference, form
 from gym.train.grpo.stages.flow import Ask, Stage, ask, failure
 from gym.train.grpo.stages.parse import parse_operations
 from gym.train.grpo.stages.prompts import CRITIQUE, REPAIR, SIDE_BY_SIDE, extended, sections
@@ -135,8 +136,12 @@ def _parts(group: Studied, settings: ReflectionSettings, room: int, *, of: str) 
         if settings.use_groundtruth
         else "",
     }
+    reference = parts[f"reference answer{of}"] if settings.contrast else ""
+    parts[f"form of the reference answer{of}"] = form(group.problem.query, reference)
     for number, summary in enumerate(group.summaries, start=1):
         told = shorten(summary.text, each) + feedback_line(summary, settings)
+        if reference and (near := difference(reference, summary.output.strip())):
+            told += f"\nDIFFERENCE from the reference: {near}"
         parts[f"attempt {number}{of} ({_label(summary)})"] = told
     return parts
 

@@ -92,6 +92,53 @@ REJECTED: Healthy.""",
 )
 """For a small reflector, as turns of the conversation: a rule of form, of choice, of number and of label."""
 
+CONTRASTS = (
+    (
+        """TASK: Where do I find the big ladder?
+ACCEPTED: Shed / upper shelf
+REJECTED: Shed/upper shelf
+DIFFERENCE: only spaces
+
+TASK: Where are the winter tyres?
+ACCEPTED: Cellar / left rack
+REJECTED: cellar / left rack
+DIFFERENCE: only capital letters
+
+TASK: In which place is the spare key kept?
+ACCEPTED: Office / top drawer
+REJECTED: The spare key is in the office, in the top drawer.""",
+        EXAMPLES[0][1],
+    ),
+    (
+        """TASK: Rooms: Oak (2 windows), Elm (5 windows), Ash (3 windows). Which room do I book?
+ACCEPTED: Elm
+FORM: <Word>
+REJECTED: Oak
+
+TASK: Rooms: Fir (6 windows), Yew (1 window), Oak (4 windows). Which room is it?
+ACCEPTED: Fir
+REJECTED: Room Fir, with 6 windows
+DIFFERENCE: the rejected one has "Room" before it and ", with 6 windows" after it""",
+        "When several rooms are offered, choose the one with the most windows, and write only <Room>.",
+    ),
+    (
+        """TASK: The film takes 2 hours. How long is it?
+ACCEPTED: 120
+REJECTED: 2 hours
+
+TASK: How long is the walk? It takes one and a half hours.
+ACCEPTED: 90
+REJECTED: 90 minutes
+DIFFERENCE: the rejected one has "minutes" after it""",
+        "When asked how long something takes, convert it into minutes and write only <minutes>, without the word minutes.",
+    ),
+    (
+        EXAMPLES[3][0],
+        "When asked whether a plant is healthy or ill, write only A for healthy and B for ill, without a full stop.",
+    ),
+)
+"""The same tasks with the lines of `contrast`, and rules that name a form."""
+
 CONSOLIDATE = Template("""You keep a library of experiences: short rules that are put in front of a model before it
 solves problems. Below are the library and numbered proposals for it, made by comparing attempts at single problems.
 Decide on every proposal so that the library becomes as useful as possible.

@@ -21,6 +21,8 @@ class ReflectionSettings(Value):
     use_groundtruth: bool = True
     feedback: bool = False
     """Whether the critic reads what the reward said of each attempt; only with ground truth, which it may name."""
+    contrast: bool = False
+    """Whether the critic is told how short answers differ, or the form of the right one (`contrast.py`)."""
     groups: int = 1
     """How many groups one critique sees side by side; 1 is the paper's."""
     samples: int = 1

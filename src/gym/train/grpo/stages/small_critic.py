@@ -6,16 +6,17 @@ tasks show what their accepted answers share; one task alone is mostly explained
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from gym.core.chat import Message
 from gym.core.operation import MAX_WORDS
 from gym.core.reflection import Studied, Summary
 from gym.core.text import count_words, normalise_text
+from gym.train.grpo.stages.contrast import difference, form, nearest_first
 from gym.train.grpo.stages.flow import Ask
 from gym.train.grpo.stages.parse import after_thought
-from gym.train.grpo.stages.prompts import CRITIQUE_SMALL, EXAMPLES
+from gym.train.grpo.stages.prompts import CONTRASTS, CRITIQUE_SMALL, EXAMPLES
 from gym.train.grpo.stages.settings import MORE_TEMPERATURE, ReflectionSettings
 from gym.train.grpo.stages.shorten import shorten
 
@@ -36,7 +37,7 @@ def small_question(groups: Sequence[Studied], settings: ReflectionSettings, samp
     room = max((settings.context - _PROMPT_TOKENS) // (5 if len(groups) == 1 else 3 * len(groups)), 64)
     told = "\n\n".join(_told(group, settings, room, answers=2 if len(groups) == 1 else 1) for group in groups)
     turns = [Message(role="system", content=CRITIQUE_SMALL)]
-    for tasks, rule in EXAMPLES:
+    for tasks, rule in CONTRASTS if settings.contrast else EXAMPLES:
         turns += [Message(role="user", content=tasks), Message(role="assistant", content=rule)]
     temperature = MORE_TEMPERATURE if sample else 0.0
     return Ask(
@@ -65,7 +66,7 @@ def rule_of(text: str, *, complete: bool = True) -> str | None:
 
 def example_repeated(text: str) -> bool:
     """Whether a rule repeats an example of the prompt instead of the tasks."""
-    return any(rule.partition(",")[0].casefold() in text.casefold() for _, rule in EXAMPLES)
+    return any(rule.partition(",")[0].casefold() in text.casefold() for _, rule in (*EXAMPLES, *CONTRASTS))
 
 
 def feedback_line(summary: Summary, settings: ReflectionSettings) -> str:
@@ -80,9 +81,17 @@ def _told(group: Studied, settings: ReflectionSettings, room: int, *, answers: i
     if settings.use_groundtruth and not right and group.problem.ground_truth:
         right = [group.problem.ground_truth]
     why = {summary.text: feedback_line(summary, settings) for summary in group.summaries}
+    near: Mapping[str, str] = {}
+    if settings.contrast and right:
+        wrong = nearest_first(right[0], wrong)
+        near = {text: told for text in wrong[:answers] if (told := difference(right[0], text))}
     lines = [f"TASK: {shorten(group.problem.query, room)}"]
     lines += [f"ACCEPTED: {shorten(text, room)}" for text in right[:answers]]
-    lines += [f"REJECTED: {shorten(text, room) or '(no answer)'}{why.get(text, '')}" for text in wrong[:answers]]
+    if settings.contrast and right and not near and (slots := form(group.problem.query, right[0])):
+        lines.append(f"FORM: {slots}")
+    for text in wrong[:answers]:
+        lines.append(f"REJECTED: {shorten(text, room) or '(no answer)'}{why.get(text, '')}")
+        lines += [f"DIFFERENCE: {near[text]}"] if text in near else []
     return "\n".join(lines)
 
 
