@@ -43,6 +43,7 @@ LEVERS = (
     "gate=auto,none",
     "screen_answers=3,0",
     "screen_when=after_gate,before_gate",
+    "critique_contrast=off,on",
     "critique_groups=3,1",
     "critique_samples=1,2",
     "critique_feedback=off,on",
@@ -72,10 +73,13 @@ class Study:
         return f"house-{digest([problems(), known(self.base), MODEL])[:8]}"
 
 
+BASE = {key: value for key, value in ZOO.items() if key != "critique_contrast"}
+"""Our settings but for what a program tells the critic, which is a row of the table."""
+
 STUDIES = {
-    "levers": Study(ZOO, LEVERS, "<!-- figures: written by `python -m bench.ablation` -->", "house.yaml"),
+    "levers": Study(BASE, LEVERS, "<!-- figures: written by `python -m bench.ablation` -->", "house.yaml"),
     "paper": Study(
-        {**ZOO, "group_size_min": None},  # a majority, and a group of one, are of the whole group
+        {**BASE, "group_size_min": None},  # a majority, and a group of one, are of the whole group
         ("grpo_group_size=5,1,3,8", "use_groundtruth=on,off", "gate=auto,none"),
         "<!-- figures: written by `python -m bench.ablation --of paper` -->",
         "paper.yaml",
