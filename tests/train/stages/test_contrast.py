@@ -34,6 +34,7 @@ def told(group: Studied, settings: ReflectionSettings = CONTRAST) -> list[str]:
         ("Yes", "Yes.", "only punctuation"),
         ("A > B", "a>b.", "only capital letters and spaces and punctuation"),
         ("12 kg", "It weighs 12 kg.", 'the rejected one has "It weighs" before it and "." after it'),
+        ("12", "12\nACCEPTED: 13", 'the rejected one has "ACCEPTED: 13" after it'),
         ("Yes", "Oh, yes, it is.", "capital letters, and the rejected one has more around it"),
         ("A", "Healthy.", ""),
         ("12", "120", ""),

@@ -89,7 +89,7 @@ def _more(right: str, wrong: str) -> str:
     """What stands around a right answer in a wrong one."""
     found = re.search(rf"(?<!\w){re.escape(right)}(?!\w)", wrong)
     if found:
-        before, after = wrong[: found.start()].strip(), wrong[found.end() :].strip()
+        before, after = (" ".join(part.split()) for part in (wrong[: found.start()], wrong[found.end() :]))
         told = [
             f'"{text}" {place} it' for text, place in ((before[-QUOTED:], "before"), (after[:QUOTED], "after")) if text
         ]
